@@ -1,0 +1,73 @@
+// The compiled kernels, as plain values: a planner without a GPU reads the
+// same list that the CUDA sources instantiate.
+#ifndef PAGED_KERNELS_CORE_INSTANCE_H_
+#define PAGED_KERNELS_CORE_INSTANCE_H_
+
+#include <array>
+#include <cstdint>
+
+#include "kernels/core/dtype.h"
+#include "kernels/core/partition.h"
+
+namespace paged {
+
+// Warps of a CTA, and tiles that each keeps in its ring in shared memory.
+struct InstanceShape {
+  int warps = 0;
+  int stages = 0;
+  friend constexpr bool operator==(const InstanceShape&,
+                                   const InstanceShape&) = default;
+};
+
+struct InstanceConfig {
+  ElementKind element = ElementKind::kF16;
+  int head_dim = 0;
+  InstanceShape shape;
+  int registers_per_thread = 0;  // of the partition kernel on sm_90
+
+  friend constexpr bool operator==(const InstanceConfig&,
+                                   const InstanceConfig&) = default;
+
+  constexpr int threads() const { return shape.warps * 32; }
+  // K and V of one tile, 16-bit elements.
+  constexpr int stage_bytes() const { return 2 * kTileTokens * head_dim * 2; }
+  // The merge of the warps reuses the rings, which are larger.
+  constexpr int shared_bytes() const {
+    return shape.warps * shape.stages * stage_bytes();
+  }
+};
+
+// A new head_dim or shape is one entry here.
+inline constexpr std::array kInstanceElements = {ElementKind::kF16,
+                                                 ElementKind::kBF16};
+inline constexpr std::array kInstanceHeadDims = {64, 128};
+inline constexpr std::array kInstanceShapes = {
+    InstanceShape{4, 2}, InstanceShape{4, 3}, InstanceShape{8, 2},
+    InstanceShape{8, 3}};
+
+// As ptxas reports them for sm_90; a GPU test holds them against CUDA's own
+// report.
+constexpr int RegistersOf(int head_dim, InstanceShape shape) {
+  (void)shape;
+  return head_dim == 64 ? 96 : 128;
+}
+
+inline constexpr auto kInstances = [] {
+  std::array<InstanceConfig, kInstanceElements.size() *
+                                 kInstanceHeadDims.size() *
+                                 kInstanceShapes.size()>
+      all{};
+  std::size_t i = 0;
+  for (ElementKind element : kInstanceElements) {
+    for (int head_dim : kInstanceHeadDims) {
+      for (InstanceShape shape : kInstanceShapes) {
+        all[i++] = {element, head_dim, shape, RegistersOf(head_dim, shape)};
+      }
+    }
+  }
+  return all;
+}();
+
+}  // namespace paged
+
+#endif  // PAGED_KERNELS_CORE_INSTANCE_H_

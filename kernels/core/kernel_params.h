@@ -1,0 +1,89 @@
+// What a decode kernel is given, on the CPU and on the GPU alike: plain values
+// and pointers, small enough to pass as one kernel argument.
+#ifndef PAGED_KERNELS_CORE_KERNEL_PARAMS_H_
+#define PAGED_KERNELS_CORE_KERNEL_PARAMS_H_
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/core/host_device.h"
+#include "kernels/core/kv_layout.h"
+#include "kernels/core/online_softmax.h"
+
+namespace paged {
+
+// What splits leave for the reduction, float32 and unnormalised.
+//
+//   states [num_partials, num_kv_heads, rows_per_item]
+//   values [num_partials, num_kv_heads, rows_per_item, value_dim]
+//
+// This is the only description of the layout: producers and the reduction
+// both go through PartialRow.
+struct PartialView {
+  SoftmaxState* states = nullptr;
+  float* values = nullptr;
+};
+
+struct DecodeParams {
+  RowView query;
+  KvView key;
+  KvView value;
+  RowView output;
+  float* lse = nullptr;  // [num_seqs, q_len, num_q_heads], or null
+
+  const int32_t* block_tables = nullptr;  // [num_seqs, max_blocks_per_seq]
+  int64_t block_table_stride = 0;
+  const int32_t* context_lens = nullptr;  // [num_seqs]
+
+  PartialView partials;  // split_k only
+
+  int num_seqs = 0;
+  int q_len = 1;
+  int num_kv_heads = 1;
+  int group = 1;  // q heads per kv head
+  int key_dim = 0;
+  int value_dim = 0;
+  int block_size = 0;
+  int max_context_len = 0;  // lengths on the device are clamped to it
+
+  // The rows of one (sequence, kv head) are dealt to items of at most
+  // `rows_per_item`; items of the same split read the same tokens.
+  int rows_per_item = 1;
+  int num_row_tiles = 1;
+  int num_splits = 1;
+
+  float scale_log2 = 0.0f;  // softmax scale times log2(e)
+};
+static_assert(std::is_trivially_copyable_v<DecodeParams>);
+static_assert(sizeof(DecodeParams) <= 4096, "the limit of kernel arguments");
+
+// Rows of one (sequence, kv head): query tokens times q heads of the group.
+PAGED_HD inline int NumRows(const DecodeParams& p) { return p.q_len * p.group; }
+
+// The query vector that row `row` of a kv head stands for.
+struct RowPlace {
+  int token;   // query token
+  int q_head;  // q head
+};
+
+PAGED_HD inline RowPlace RowPlaceOf(const DecodeParams& p, int kv_head,
+                                    int row) {
+  return {row / p.group, kv_head * p.group + row % p.group};
+}
+
+// Index into `lse` of a row.
+PAGED_HD inline int64_t LseIndex(const DecodeParams& p, int64_t seq,
+                                 RowPlace row) {
+  const int64_t num_q_heads = int64_t{p.num_kv_heads} * p.group;
+  return (seq * p.q_len + row.token) * num_q_heads + row.q_head;
+}
+
+// Index into `partials.states`; times value_dim, into `partials.values`.
+PAGED_HD inline int64_t PartialRow(const DecodeParams& p, int64_t partial,
+                                   int kv_head, int row_in_item) {
+  return (partial * p.num_kv_heads + kv_head) * p.rows_per_item + row_in_item;
+}
+
+}  // namespace paged
+
+#endif  // PAGED_KERNELS_CORE_KERNEL_PARAMS_H_

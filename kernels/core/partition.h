@@ -1,0 +1,94 @@
+// How a batch is cut into work items.
+//
+// A program (a CTA, or a CPU thread's turn) handles one item of one kv head:
+// some rows of one sequence against a range of its tiles. v1 gives an item the
+// whole context, split_k one of `num_splits` equal ranges; the loop that runs
+// an item knows neither.
+#ifndef PAGED_KERNELS_CORE_PARTITION_H_
+#define PAGED_KERNELS_CORE_PARTITION_H_
+
+#include <cstdint>
+
+#include "kernels/core/host_device.h"
+#include "kernels/core/kernel_params.h"
+
+namespace paged {
+
+// Tokens that a warp, or a CPU kernel, handles at once: the K extent of
+// mma.m16n8k16 in the product with V.
+inline constexpr int kTileTokens = 16;
+
+// Rows that fit an item: the M extent of mma.m16n8k16.
+inline constexpr int kMaxRowsPerItem = 16;
+
+// Half-open range of tiles.
+struct TileRange {
+  int first;
+  int last;
+};
+
+struct WorkItem {
+  int table_row;    // sequence
+  int context_len;  // its tokens
+  int first_row;    // rows [first_row, first_row + num_rows) of a kv head
+  int num_rows;
+  int first_tile;  // tiles [first_tile, last_tile) of the sequence
+  int last_tile;
+  int64_t partial;  // where a split leaves its result
+};
+
+PAGED_HD constexpr int NumTiles(int context_len) {
+  return context_len / kTileTokens + (context_len % kTileTokens != 0);
+}
+
+// The share of split `split`: ranges of all splits follow one another, cover
+// [0, num_tiles) and differ by at most one tile. Some are empty when there are
+// more splits than tiles.
+PAGED_HD constexpr TileRange SplitRange(int num_tiles, int num_splits,
+                                        int split) {
+  const int64_t tiles = num_tiles;
+  return {static_cast<int>(tiles * split / num_splits),
+          static_cast<int>(tiles * (split + 1) / num_splits)};
+}
+
+// A length from the device, made safe: no capacity is ever exceeded.
+PAGED_HD inline int ClampContextLen(const DecodeParams& p, int context_len) {
+  if (context_len < 0) return 0;
+  return context_len < p.max_context_len ? context_len : p.max_context_len;
+}
+
+PAGED_HD inline int64_t NumItems(const DecodeParams& p) {
+  return int64_t{p.num_seqs} * p.num_splits * p.num_row_tiles;
+}
+
+// Partials of one (sequence, row tile) are neighbours, in split order.
+PAGED_HD inline int64_t FirstPartial(const DecodeParams& p, int64_t seq,
+                                     int row_tile) {
+  return (seq * p.num_row_tiles + row_tile) * p.num_splits;
+}
+
+// Item `item` of the partitions `whole` (num_splits 1) and `splits`. Row tiles
+// of the same tokens are neighbours, so that they share the cache.
+PAGED_HD inline WorkItem ItemAt(const DecodeParams& p, int64_t item) {
+  const int row_tile = static_cast<int>(item % p.num_row_tiles);
+  const int64_t seq_split = item / p.num_row_tiles;
+  const int split = static_cast<int>(seq_split % p.num_splits);
+  const int seq = static_cast<int>(seq_split / p.num_splits);
+
+  const int context_len = ClampContextLen(p, p.context_lens[seq]);
+  const TileRange tiles =
+      SplitRange(NumTiles(context_len), p.num_splits, split);
+  const int first_row = row_tile * p.rows_per_item;
+  const int rows_left = NumRows(p) - first_row;
+  return {.table_row = seq,
+          .context_len = context_len,
+          .first_row = first_row,
+          .num_rows = rows_left < p.rows_per_item ? rows_left : p.rows_per_item,
+          .first_tile = tiles.first,
+          .last_tile = tiles.last,
+          .partial = FirstPartial(p, seq, row_tile) + split};
+}
+
+}  // namespace paged
+
+#endif  // PAGED_KERNELS_CORE_PARTITION_H_

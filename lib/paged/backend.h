@@ -1,0 +1,86 @@
+// Where plans run: a CPU or a GPU behind one interface.
+//
+// Example:
+//
+//     std::unique_ptr<paged::Backend> backend =
+//         paged::MakeCpuBackend({.num_threads = 2});
+//     CHECK_EQ(backend->profile().num_units, 2);
+//     paged::Workspace workspace = backend->Reserve(4096).value();
+//     CHECK_GE(workspace.bytes, 4096u);
+#ifndef PAGED_LIB_PAGED_BACKEND_H_
+#define PAGED_LIB_PAGED_BACKEND_H_
+
+#include <cstddef>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "paged/append_kv.h"
+#include "paged/args.h"
+#include "paged/device_profile.h"
+#include "paged/plan.h"
+
+// A cudaStream_t, named without the CUDA headers.
+struct CUstream_st;
+
+namespace paged {
+
+using Stream = CUstream_st*;
+
+// Memory of the caller's, in the backend's memory space, aligned to 256 bytes
+// on CUDA and 64 on the CPU. One run at a time may use it.
+struct Workspace {
+  void* data = nullptr;
+  std::size_t bytes = 0;
+};
+
+// Chunks of a ragged batch; none is built yet.
+class Schedule;
+
+// Where a run takes place. The CPU ignores the stream.
+struct RunContext {
+  Stream stream = nullptr;
+  Workspace workspace;
+  const Schedule* schedule = nullptr;
+};
+
+// Several threads may share one backend as long as they use streams and
+// workspaces of their own; Reserve alone is for one thread at a time.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  virtual const DeviceProfile& profile() const = 0;
+
+  // Loads kernels and sets their attributes, so that a CUDA graph can be
+  // captured afterwards. Unimplemented where this build lacks the variant;
+  // FailedPrecondition for a plan of another device.
+  virtual absl::Status Prepare(const DecodePlan& plan) = 0;
+
+  // Grows a workspace that the backend owns, and returns it initialised; the
+  // next call may invalidate it. May synchronise. ResourceExhausted when
+  // there is no memory.
+  virtual absl::StatusOr<Workspace> Reserve(std::size_t bytes) = 0;
+
+  // Zeroes the plan's control area, once before the first run in this
+  // workspace; runs leave it zero. Enqueued.
+  virtual absl::Status InitWorkspace(const DecodePlan& plan,
+                                     const RunContext& context) = 0;
+
+  // Enqueues the plan on the stream; does not allocate, synchronise or read
+  // lengths on the host. FailedPrecondition for a plan of another shape or
+  // device, InvalidArgument as Validate, ResourceExhausted for a workspace
+  // smaller than the plan's.
+  virtual absl::Status Run(const DecodePlan& plan, const DecodeArgs& args,
+                           const RunContext& context) = 0;
+
+  // Writes new keys and values into their slots. Enqueued.
+  virtual absl::Status AppendKv(const AppendKvArgs& args, Stream stream) = 0;
+
+  // Waits for what was enqueued on the stream.
+  virtual absl::Status Synchronize(Stream stream) = 0;
+};
+
+}  // namespace paged
+
+#endif  // PAGED_LIB_PAGED_BACKEND_H_

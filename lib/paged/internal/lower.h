@@ -1,0 +1,38 @@
+// The last step before a launch: a plan and pointers become kernel parameters.
+#ifndef PAGED_LIB_PAGED_INTERNAL_LOWER_H_
+#define PAGED_LIB_PAGED_INTERNAL_LOWER_H_
+
+#include "absl/status/statusor.h"
+#include "kernels/core/instance.h"
+#include "kernels/core/kernel_params.h"
+#include "paged/args.h"
+#include "paged/backend.h"
+#include "paged/plan.h"
+
+namespace paged::internal {
+
+ElementKind KindOf(DType dtype);
+
+// What a kernel layer is asked to launch. Pure data; no device is touched.
+struct Launch {
+  Variant variant;
+  Reduction reduction;
+  ElementKind query_element;  // the output's as well
+  ElementKind kv_element;
+  InstanceShape instance;  // CUDA only
+  DecodeParams params;
+  Workspace workspace;  // of the thrust variant
+};
+
+// Binds the pointers of `args` and the workspace to a plan. InvalidArgument as
+// Validate, and on CUDA for pointers that are not aligned to 16 bytes;
+// FailedPrecondition when the plan is of another shape or device;
+// ResourceExhausted when the workspace is too small; Unimplemented with a
+// schedule.
+absl::StatusOr<Launch> Lower(const DecodePlan& plan, const DecodeArgs& args,
+                             const DeviceProfile& profile,
+                             const RunContext& context);
+
+}  // namespace paged::internal
+
+#endif  // PAGED_LIB_PAGED_INTERNAL_LOWER_H_

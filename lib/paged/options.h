@@ -1,0 +1,101 @@
+// What a user may force, in code or through the environment.
+//
+// Example:
+//
+//     paged::DecodeOptions options{.variant = paged::Variant::kSplitK,
+//                                  .splits = 4};
+//     CHECK_OK(paged::ResolveOptions(options));
+//     options.variant = paged::Variant::kV1;  // v1 has no splits
+//     CHECK(!paged::ResolveOptions(options).ok());
+//
+// The environment speaks where the code does not:
+//
+//     PAGED_VARIANT   auto | v1 | split_k | thrust | reference
+//     PAGED_SPLITS    0 (automatic) to 1024
+//     PAGED_REDUCTION auto | second_pass
+//     PAGED_VERBOSE   dispatch: one line on stderr per distinct decision
+#ifndef PAGED_LIB_PAGED_OPTIONS_H_
+#define PAGED_LIB_PAGED_OPTIONS_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace paged {
+
+// What computes the attention.
+enum class Variant : uint8_t {
+  kAuto,       // v1 or split_k, whichever is predicted to be faster
+  kV1,         // one program per (sequence, kv head)
+  kSplitK,     // one per (sequence, kv head, split), then a reduction
+  kThrust,     // materialises the scores; for comparison
+  kReference,  // three plain loops on the CPU; for correctness
+};
+
+// How the partial results of splits are merged.
+enum class Reduction : uint8_t {
+  kAuto,
+  kNone,        // nothing to merge
+  kSecondPass,  // a second kernel
+};
+
+// Whether the q heads that share a kv head share one read of it.
+enum class HeadPacking : uint8_t { kOn, kOff };
+
+// Who said so.
+enum class OptionSource : uint8_t { kCode, kEnvironment };
+
+inline constexpr int kMaxSplits = 1024;
+
+// Warps and stages of a compiled kernel, to force one of an (dtype, head_dim).
+struct InstanceChoice {
+  int warps = 0;
+  int stages = 0;
+  friend bool operator==(const InstanceChoice&,
+                         const InstanceChoice&) = default;
+};
+
+// What is empty is left to the environment, and then to the cost model.
+struct DecodeOptions {
+  std::optional<Variant> variant;
+  std::optional<int> splits;  // 0 is automatic
+  std::optional<Reduction> reduction;
+  HeadPacking head_packing = HeadPacking::kOn;
+  std::optional<InstanceChoice> instance;
+
+  // Filled in by ResolveOptions.
+  OptionSource variant_source = OptionSource::kCode;
+  OptionSource splits_source = OptionSource::kCode;
+  OptionSource reduction_source = OptionSource::kCode;
+  bool print_dispatch = false;
+};
+
+absl::string_view NameOf(Variant variant);
+absl::string_view NameOf(Reduction reduction);
+absl::string_view NameOf(HeadPacking packing);
+
+// The inverse of NameOf. InvalidArgument lists what is allowed.
+absl::StatusOr<Variant> ParseVariant(absl::string_view name);
+absl::StatusOr<Reduction> ParseReduction(absl::string_view name);
+absl::StatusOr<HeadPacking> ParseHeadPacking(absl::string_view name);
+
+// Looks a variable up; empty optional when it is not set.
+using EnvLookup =
+    std::function<std::optional<std::string>(const char* variable)>;
+
+// Fills what the code left open from the environment, and checks the whole.
+// InvalidArgument names the variable or field, its value and what is allowed:
+// unknown words, counts out of range, v1 with more than one split.
+absl::StatusOr<DecodeOptions> ResolveOptions(DecodeOptions options,
+                                             const EnvLookup& env);
+
+// The same, with the environment of this process.
+absl::StatusOr<DecodeOptions> ResolveOptions(const DecodeOptions& options);
+
+}  // namespace paged
+
+#endif  // PAGED_LIB_PAGED_OPTIONS_H_

@@ -1,0 +1,31 @@
+# Sets PAGED_HAS_CUDA, and enables the language when it is.
+set(PAGED_HAS_CUDA OFF)
+if(NOT PAGED_CUDA STREQUAL "OFF")
+  include(CheckLanguage)
+  # Without a value, enabling the language picks sm_75, which has no cp.async.
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
+    execute_process(
+      COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
+      OUTPUT_VARIABLE paged_compute_caps ERROR_QUIET RESULT_VARIABLE paged_smi_result)
+    if(paged_smi_result EQUAL 0 AND paged_compute_caps MATCHES "([0-9]+)\\.([0-9]+)")
+      set(CMAKE_CUDA_ARCHITECTURES "${CMAKE_MATCH_1}${CMAKE_MATCH_2}" CACHE STRING "")
+    else()
+      set(CMAKE_CUDA_ARCHITECTURES 90 CACHE STRING "")
+    endif()
+  endif()
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    enable_language(CUDA)
+    find_package(CUDAToolkit REQUIRED)
+    # CMake 3.25 does not know that nvcc 12 and up has C++20.
+    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+      set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+      set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+    endif()
+    set(CMAKE_CUDA_STANDARD 20)
+    set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+    set(PAGED_HAS_CUDA ON)
+  elseif(PAGED_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "PAGED_CUDA is ON, and no CUDA compiler was found")
+  endif()
+endif()
