@@ -1,0 +1,44 @@
+# paged_write_header_examples(<output.cc> <header>...)
+#
+# A header opens with a comment; in it, lines indented by five spaces after
+# "// Example:" are code. Each header's code becomes the body of one test, with
+# its own line numbers, so that an error points at the header.
+function(paged_write_header_examples output)
+  set(text [=[
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/build/example_checks.h"
+]=])
+  set(tests "")
+  foreach(header IN LISTS ARGN)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
+    cmake_path(GET header STEM stem)
+    file(READ ${header} content)
+    if(NOT content MATCHES "^(//[^\n]*\n)*// Example:\n")
+      message(FATAL_ERROR
+        "${header}: a public header opens with a comment that holds a line "
+        "\"// Example:\" and code indented by five spaces below it")
+    endif()
+    string(LENGTH "${CMAKE_MATCH_0}" begin)
+    string(REGEX REPLACE "[^\n]" "" line "${CMAKE_MATCH_0}")
+    string(LENGTH "${line}" line)
+    math(EXPR line "${line} + 1")
+
+    string(SUBSTRING "${content}" ${begin} -1 content)
+    string(REGEX MATCH "^(//[^\n]*\n)*" code "${content}")
+    if(NOT code MATCHES "//     [^ ]")
+      message(FATAL_ERROR "${header}: the example has no code")
+    endif()
+    # One line becomes one line; prose below the example becomes empty.
+    string(REPLACE "\n//     " "\n  " code "\n${code}")
+    string(REGEX REPLACE "\n//[^\n]*" "\n" code "${code}")
+    string(APPEND text "#include \"paged/${stem}.h\"\n")
+    string(APPEND tests
+           "\nTEST(HeaderExample, ${stem}) {\n#line ${line} \"${header}\"${code}}\n")
+  endforeach()
+  file(WRITE ${output}.new "${text}${tests}")
+  file(COPY_FILE ${output}.new ${output} ONLY_IF_DIFFERENT)
+endfunction()
