@@ -18,7 +18,7 @@ enum class ThrustStatus {
   kWorkspaceTooSmall,  // Thrust asked for more scratch than was foreseen
   kCapturing,          // the stream is being captured
   kNotBuilt,
-  kDeviceError,  // cudaGetLastError tells
+  kDeviceError,  // CUDA failed; no error is left behind
 };
 
 // Storage of the query and the output, and of the cache, is one type.
