@@ -1,0 +1,148 @@
+// The loop of every decode kernel on the CPU: some rows of one (sequence, kv
+// head) against a range of tiles. v1 and split_k differ in the range that they
+// ask for, and in what they do with the result.
+#ifndef PAGED_KERNELS_CPU_ATTEND_RANGE_H_
+#define PAGED_KERNELS_CPU_ATTEND_RANGE_H_
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/core/kernel_params.h"
+#include "kernels/core/online_softmax.h"
+#include "kernels/core/partition.h"
+#include "kernels/cpu/elements.h"
+
+namespace paged {
+
+// What one program works in. A thread keeps one, so that runs stop allocating
+// once it has grown to the largest shape.
+struct AttendScratch {
+  std::vector<SoftmaxState> states;  // [rows]
+  std::vector<float> values;         // [rows, value_dim], unnormalised
+  std::vector<float> query;          // [rows, key_dim]
+  std::vector<float> weights;        // [rows, kTileTokens]; scores before
+  std::vector<float> token;          // [max(key_dim, value_dim)]
+
+  void Resize(int rows, int key_dim, int value_dim) {
+    const auto n = static_cast<std::size_t>(rows);
+    states.assign(n, SoftmaxState{});
+    values.assign(n * static_cast<std::size_t>(value_dim), 0.0f);
+    query.resize(n * static_cast<std::size_t>(key_dim));
+    weights.resize(n * static_cast<std::size_t>(kTileTokens));
+    token.resize(static_cast<std::size_t>(std::max(key_dim, value_dim)));
+  }
+};
+
+// Sixteen running sums, so that the compiler may use vectors without changing
+// the order of additions: every build gives the same bits.
+inline float Dot(const float* a, const float* b, int dim) {
+  constexpr int kLanes = 16;
+  float lanes[kLanes] = {};
+  int d = 0;
+  for (; d + kLanes <= dim; d += kLanes) {
+    for (int i = 0; i < kLanes; ++i) lanes[i] += a[d + i] * b[d + i];
+  }
+  for (int i = 0; d + i < dim; ++i) lanes[i] += a[d + i] * b[d + i];
+  for (int width = kLanes / 2; width > 0; width /= 2) {
+    for (int i = 0; i < width; ++i) lanes[i] += lanes[i + width];
+  }
+  return lanes[0];
+}
+
+// Takes one tile's scores into `state` and turns them into weights. Returns
+// what the values accumulated so far must be multiplied by.
+inline float PushTile(SoftmaxState& state, std::span<float> scores_log2) {
+  float max = state.max_log2;
+  // fmax skips NaN; the weight of a NaN score is NaN, and so the sum.
+  for (float score : scores_log2) max = std::fmax(max, score);
+  const float keep = WeightOf(state.max_log2, max);
+  float sum = state.sum * keep;
+  for (float& score : scores_log2) {
+    score = WeightOf(score, max);
+    sum += score;
+  }
+  state = {max, sum};
+  return keep;
+}
+
+// One tile's tokens, found through the block table. Tokens past the context
+// are not part of it: their slots are never addressed.
+struct Tile {
+  int num_tokens = 0;
+  int64_t blocks[kTileTokens] = {};
+  int slots[kTileTokens] = {};
+};
+
+inline Tile TileAt(const DecodeParams& p, const WorkItem& item, int tile) {
+  const int first = tile * kTileTokens;
+  const int32_t* table = p.block_tables + item.table_row * p.block_table_stride;
+  Tile result;
+  result.num_tokens = std::min(kTileTokens, item.context_len - first);
+  for (int t = 0; t < result.num_tokens; ++t) {
+    const SlotPlace place = PlaceOf(first + t, p.block_size);
+    result.blocks[t] = table[place.logical_block];
+    result.slots[t] = place.slot;
+  }
+  return result;
+}
+
+template <typename QueryElement>
+void LoadQuery(const DecodeParams& p, const WorkItem& item, int kv_head,
+               AttendScratch& scratch) {
+  for (int r = 0; r < item.num_rows; ++r) {
+    const RowPlace row = RowPlaceOf(p, kv_head, item.first_row + r);
+    LoadRow(static_cast<const QueryElement*>(p.query.data) +
+                OffsetOf(p.query, item.table_row, row.token, row.q_head),
+            p.key_dim, scratch.query.data() + r * p.key_dim);
+  }
+}
+
+// Leaves states and unnormalised values of the item's rows in `scratch`.
+template <typename QueryElement, typename KvElement>
+void AttendRange(const DecodeParams& p, const WorkItem& item, int kv_head,
+                 AttendScratch& scratch) {
+  scratch.Resize(item.num_rows, p.key_dim, p.value_dim);
+  LoadQuery<QueryElement>(p, item, kv_head, scratch);
+  const auto* keys = static_cast<const KvElement*>(p.key.data);
+  const auto* values = static_cast<const KvElement*>(p.value.data);
+  float* token = scratch.token.data();
+
+  for (int tile_idx = item.first_tile; tile_idx < item.last_tile; ++tile_idx) {
+    const Tile tile = TileAt(p, item, tile_idx);
+    for (int t = 0; t < tile.num_tokens; ++t) {
+      LoadRow(keys + OffsetOf(p.key, tile.blocks[t], tile.slots[t], kv_head),
+              p.key_dim, token);
+      for (int r = 0; r < item.num_rows; ++r) {
+        const float* query = scratch.query.data() + r * p.key_dim;
+        scratch.weights[static_cast<std::size_t>(r * kTileTokens + t)] =
+            Dot(query, token, p.key_dim) * p.scale_log2;
+      }
+    }
+    for (int r = 0; r < item.num_rows; ++r) {
+      const float keep = PushTile(scratch.states[static_cast<std::size_t>(r)],
+                                  {scratch.weights.data() + r * kTileTokens,
+                                   static_cast<std::size_t>(tile.num_tokens)});
+      float* sums = scratch.values.data() + r * p.value_dim;
+      for (int d = 0; d < p.value_dim; ++d) sums[d] *= keep;
+    }
+    for (int t = 0; t < tile.num_tokens; ++t) {
+      LoadRow(
+          values + OffsetOf(p.value, tile.blocks[t], tile.slots[t], kv_head),
+          p.value_dim, token);
+      for (int r = 0; r < item.num_rows; ++r) {
+        const float weight =
+            scratch.weights[static_cast<std::size_t>(r * kTileTokens + t)];
+        float* sums = scratch.values.data() + r * p.value_dim;
+        for (int d = 0; d < p.value_dim; ++d) sums[d] += weight * token[d];
+      }
+    }
+  }
+}
+
+}  // namespace paged
+
+#endif  // PAGED_KERNELS_CPU_ATTEND_RANGE_H_

@@ -1,0 +1,159 @@
+// A program is one (work item, kv head), numbered as CTAs are on a GPU:
+// program = item * num_kv_heads + kv_head.
+#include "kernels/cpu/decode_kernels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "kernels/core/partition.h"
+#include "kernels/cpu/attend_range.h"
+#include "kernels/cpu/elements.h"
+
+namespace paged {
+namespace {
+
+AttendScratch& ThreadScratch() {
+  thread_local AttendScratch scratch;
+  return scratch;
+}
+
+// Normalises one row, and writes it with its lse. An empty state writes 0
+// whatever its values hold.
+template <typename QueryElement>
+void StoreRow(const DecodeParams& p, int seq, int kv_head, int row,
+              SoftmaxState state, const float* values) {
+  const RowPlace place = RowPlaceOf(p, kv_head, row);
+  auto* output = static_cast<QueryElement*>(p.output.data) +
+                 OffsetOf(p.output, seq, place.token, place.q_head);
+  const bool is_empty = IsEmpty(state);
+  const float inverse_sum = InverseSum(state);
+  for (int d = 0; d < p.value_dim; ++d) {
+    output[d] =
+        FromFloat<QueryElement>(is_empty ? 0.0f : values[d] * inverse_sum);
+  }
+  if (p.lse != nullptr) p.lse[LseIndex(p, seq, place)] = Lse(state);
+}
+
+// Leaves an item's states, and the values of those that are not empty: the
+// reduction never looks at the others.
+void StorePartial(const DecodeParams& p, const WorkItem& item, int kv_head,
+                  const AttendScratch& scratch) {
+  for (int r = 0; r < item.num_rows; ++r) {
+    const int64_t row = PartialRow(p, item.partial, kv_head, r);
+    const SoftmaxState state = scratch.states[static_cast<std::size_t>(r)];
+    p.partials.states[row] = IsEmpty(state) ? SoftmaxState{} : state;
+    if (IsEmpty(state)) continue;
+    const float* from = scratch.values.data() + r * p.value_dim;
+    std::copy(from, from + p.value_dim, p.partials.values + row * p.value_dim);
+  }
+}
+
+// Calls `epilogue(item, kv_head, scratch)` after the loop of each program.
+template <typename QueryElement, typename KvElement, typename Epilogue>
+void RunPrograms(const DecodeParams& p, ThreadPool& pool,
+                 const Epilogue& epilogue) {
+  pool.ParallelFor(NumItems(p) * p.num_kv_heads, [&](int64_t program) {
+    const WorkItem item = ItemAt(p, program / p.num_kv_heads);
+    const int kv_head = static_cast<int>(program % p.num_kv_heads);
+    AttendScratch& scratch = ThreadScratch();
+    AttendRange<QueryElement, KvElement>(p, item, kv_head, scratch);
+    epilogue(item, kv_head, scratch);
+  });
+}
+
+// Merges the partials of one row in split order, all relative to the largest
+// maximum, so that no sum is rescaled twice. `first` is the row's place in its
+// first partial, `stride` the distance to the next one, in rows.
+SoftmaxState ReduceRow(const DecodeParams& p, int64_t first, int64_t stride,
+                       std::vector<float>& values) {
+  SoftmaxState total;
+  for (int s = 0; s < p.num_splits; ++s) {
+    const SoftmaxState part = p.partials.states[first + s * stride];
+    if (!IsEmpty(part)) {
+      total.max_log2 = std::fmax(total.max_log2, part.max_log2);
+    }
+  }
+  values.assign(static_cast<std::size_t>(p.value_dim), 0.0f);
+  for (int s = 0; s < p.num_splits; ++s) {
+    const int64_t row = first + s * stride;
+    const SoftmaxState part = p.partials.states[row];
+    // The values of an empty partial were never written.
+    if (IsEmpty(part)) continue;
+    const float weight = WeightOf(part.max_log2, total.max_log2);
+    total.sum += weight * part.sum;
+    const float* from = p.partials.values + row * p.value_dim;
+    for (int d = 0; d < p.value_dim; ++d) {
+      values[static_cast<std::size_t>(d)] += weight * from[d];
+    }
+  }
+  return total;
+}
+
+template <typename QueryElement>
+void ReduceSplits(const DecodeParams& p, int64_t program) {
+  thread_local std::vector<float> values;
+  const int kv_head = static_cast<int>(program % p.num_kv_heads);
+  const int64_t seq_tile = program / p.num_kv_heads;
+  const int row_tile = static_cast<int>(seq_tile % p.num_row_tiles);
+  const int seq = static_cast<int>(seq_tile / p.num_row_tiles);
+  const int64_t partial = FirstPartial(p, seq, row_tile);
+  const int64_t stride = PartialRow(p, partial + 1, kv_head, 0) -
+                         PartialRow(p, partial, kv_head, 0);
+  const int first_row = row_tile * p.rows_per_item;
+  const int num_rows = std::min(p.rows_per_item, NumRows(p) - first_row);
+  for (int r = 0; r < num_rows; ++r) {
+    const SoftmaxState state =
+        ReduceRow(p, PartialRow(p, partial, kv_head, r), stride, values);
+    StoreRow<QueryElement>(p, seq, kv_head, first_row + r, state,
+                           values.data());
+  }
+}
+
+}  // namespace
+
+void RunV1(DecodeElements elements, const DecodeParams& params,
+           ThreadPool& pool) {
+  WithElement(elements.query, [&]<typename Query>(Query) {
+    WithElement(elements.kv, [&]<typename Kv>(Kv) {
+      RunPrograms<Query, Kv>(
+          params, pool,
+          [&](const WorkItem& item, int kv_head, const AttendScratch& scratch) {
+            for (int r = 0; r < item.num_rows; ++r) {
+              StoreRow<Query>(params, item.table_row, kv_head,
+                              item.first_row + r,
+                              scratch.states[static_cast<std::size_t>(r)],
+                              scratch.values.data() + r * params.value_dim);
+            }
+          });
+    });
+  });
+}
+
+void RunSplitK(DecodeElements elements, const DecodeParams& params,
+               ThreadPool& pool) {
+  WithElement(elements.query, [&]<typename Query>(Query) {
+    WithElement(elements.kv, [&]<typename Kv>(Kv) {
+      RunPrograms<Query, Kv>(
+          params, pool,
+          [&](const WorkItem& item, int kv_head, const AttendScratch& scratch) {
+            StorePartial(params, item, kv_head, scratch);
+          });
+    });
+  });
+}
+
+void RunReduceSplits(DecodeElements elements, const DecodeParams& params,
+                     ThreadPool& pool) {
+  const int64_t num_programs =
+      int64_t{params.num_seqs} * params.num_row_tiles * params.num_kv_heads;
+  WithElement(elements.query, [&]<typename Query>(Query) {
+    pool.ParallelFor(num_programs, [&](int64_t program) {
+      ReduceSplits<Query>(params, program);
+    });
+  });
+}
+
+}  // namespace paged

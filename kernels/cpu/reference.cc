@@ -1,0 +1,93 @@
+// The textbook formula, one row at a time: scores, softmax, weighted sum.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numbers>
+#include <vector>
+
+#include "kernels/core/partition.h"
+#include "kernels/cpu/decode_kernels.h"
+#include "kernels/cpu/elements.h"
+
+namespace paged {
+namespace {
+
+template <typename KvElement>
+const KvElement* TokenOf(const DecodeParams& p, const KvView& view, int seq,
+                         int position, int kv_head) {
+  const SlotPlace place = PlaceOf(position, p.block_size);
+  const int64_t block =
+      p.block_tables[seq * p.block_table_stride + place.logical_block];
+  return static_cast<const KvElement*>(view.data) +
+         OffsetOf(view, block, place.slot, kv_head);
+}
+
+template <typename QueryElement, typename KvElement>
+void ReferenceRow(const DecodeParams& p, int seq, int kv_head, int row) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const RowPlace place = RowPlaceOf(p, kv_head, row);
+  const auto* query = static_cast<const QueryElement*>(p.query.data) +
+                      OffsetOf(p.query, seq, place.token, place.q_head);
+  auto* output = static_cast<QueryElement*>(p.output.data) +
+                 OffsetOf(p.output, seq, place.token, place.q_head);
+  const int context_len = ClampContextLen(p, p.context_lens[seq]);
+  const double scale = p.scale_log2 * std::numbers::ln2;
+
+  std::vector<double> weights(static_cast<std::size_t>(context_len));
+  double max = -kInfinity;
+  for (int t = 0; t < context_len; ++t) {
+    const KvElement* key = TokenOf<KvElement>(p, p.key, seq, t, kv_head);
+    double dot = 0.0;
+    for (int d = 0; d < p.key_dim; ++d) {
+      dot += double{ToFloat(query[d])} * double{ToFloat(key[d])};
+    }
+    weights[static_cast<std::size_t>(t)] = dot * scale;
+    max = std::fmax(max, dot * scale);
+  }
+
+  // With a maximum of minus infinity every weight is 0, or NaN.
+  double sum = 0.0;
+  for (double& weight : weights) {
+    weight = std::exp(weight - (max == -kInfinity ? 0.0 : max));
+    sum += weight;
+  }
+
+  std::vector<double> values(static_cast<std::size_t>(p.value_dim), 0.0);
+  for (int t = 0; t < context_len && sum != 0.0; ++t) {
+    const KvElement* value = TokenOf<KvElement>(p, p.value, seq, t, kv_head);
+    const double weight = weights[static_cast<std::size_t>(t)] / sum;
+    for (int d = 0; d < p.value_dim; ++d) {
+      values[static_cast<std::size_t>(d)] += weight * double{ToFloat(value[d])};
+    }
+  }
+
+  for (int d = 0; d < p.value_dim; ++d) {
+    output[d] = FromFloat<QueryElement>(
+        static_cast<float>(values[static_cast<std::size_t>(d)]));
+  }
+  if (p.lse != nullptr) {
+    p.lse[LseIndex(p, seq, place)] = static_cast<float>(
+        sum == 0.0 ? -kInfinity
+                   : (max == -kInfinity ? 0.0 : max) + std::log(sum));
+  }
+}
+
+}  // namespace
+
+void RunReference(DecodeElements elements, const DecodeParams& params) {
+  WithElement(elements.query, [&]<typename Query>(Query) {
+    WithElement(elements.kv, [&]<typename Kv>(Kv) {
+      for (int seq = 0; seq < params.num_seqs; ++seq) {
+        for (int kv_head = 0; kv_head < params.num_kv_heads; ++kv_head) {
+          for (int row = 0; row < NumRows(params); ++row) {
+            ReferenceRow<Query, Kv>(params, seq, kv_head, row);
+          }
+        }
+      }
+    });
+  });
+}
+
+}  // namespace paged
