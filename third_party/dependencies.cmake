@@ -32,7 +32,9 @@ function(paged_dependency package)
     set(${name} ${value} CACHE BOOL "Set for the fetched ${package}" FORCE)
   endforeach()
   include(FetchContent)
-  FetchContent_Declare(${package} URL ${arg_URL} URL_HASH SHA256=${arg_SHA256})
+  # As system headers, so that our warnings do not judge them.
+  FetchContent_Declare(${package} SYSTEM
+    URL ${arg_URL} URL_HASH SHA256=${arg_SHA256})
   FetchContent_MakeAvailable(${package})
 endfunction()
 
@@ -66,5 +68,6 @@ if(PAGED_BUILD_BENCHMARKS)
   paged_dependency(benchmark TARGET benchmark::benchmark MINIMUM 1.6 VERSION 1.8.3
     URL https://github.com/google/benchmark/archive/refs/tags/v1.8.3.tar.gz
     SHA256 6bc180a57d23d4d9515519f92b0c83d61b05b5bab188961f36ac7b06b0d9e9ce
-    SETTINGS BENCHMARK_ENABLE_TESTING=OFF BENCHMARK_ENABLE_INSTALL=OFF)
+    SETTINGS BENCHMARK_ENABLE_TESTING=OFF BENCHMARK_ENABLE_INSTALL=OFF
+             BENCHMARK_ENABLE_WERROR=OFF)
 endif()
