@@ -1,0 +1,103 @@
+// Decode problems for tests: what a step should compute, and a paged memory
+// image in which everything else is poison.
+#ifndef PAGED_TESTS_SUPPORT_PROBLEM_H_
+#define PAGED_TESTS_SUPPORT_PROBLEM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "paged/args.h"
+
+namespace paged::testing {
+
+// How the pool lies in memory.
+enum class Layout {
+  kDense,        // [block, slot, head, dim]
+  kHeadMajor,    // [block, head, slot, dim]
+  kInterleaved,  // [block, slot, head, {key, value}, dim], one pool
+  kPaddedRows,   // dense, with gaps after each head, slot and block
+  kManyLayers,   // [block, layer, slot, head, dim], the second of 3 layers
+};
+
+// What unused memory holds.
+enum class Poison { kZero, kNaN, kInf, kMinusInf, kBytesFF, kRandom };
+enum class PoisonTarget { kBoth, kKeys, kValues };
+
+// kHeavyTailed makes one element in 64 a hundred times larger.
+enum class Values { kUniform, kHeavyTailed };
+
+struct ProblemSpec {
+  DType dtype = DType::kF16;
+  int num_q_heads = 4;
+  int num_kv_heads = 2;
+  int head_dim = 64;
+  int block_size = 16;
+  std::vector<int32_t> context_lens;
+  int max_context_len = 0;  // 0: the longest
+  // Which content each sequence has: equal ids (and lengths) mean equal
+  // queries, keys and values. Empty: 0, 1, 2, ...
+  std::vector<int> content_ids;
+
+  Layout layout = Layout::kDense;
+  int row_padding = 0;  // elements after each query and output row
+  Poison poison = Poison::kNaN;
+  PoisonTarget poison_target = PoisonTarget::kBoth;
+  int32_t tail_entry = 2147480000;  // of the table, past a sequence's blocks
+  int extra_blocks = 3;             // that no sequence owns
+  Values values = Values::kUniform;
+  uint32_t seed = 1;        // of the content
+  uint32_t table_seed = 1;  // of the order of blocks
+};
+
+// Dense [context_len, num_kv_heads, head_dim], in the problem's dtype.
+struct SequenceContent {
+  std::vector<std::byte> keys;
+  std::vector<std::byte> values;
+};
+
+struct Problem {
+  ProblemSpec spec;
+  DecodeShape shape;             // strides filled in
+  std::vector<std::byte> query;  // dense [num_seqs, num_q_heads, head_dim]
+  std::vector<SequenceContent> sequences;
+  std::vector<int32_t> block_tables;  // [num_seqs, max_blocks_per_seq], exact
+
+  int num_seqs() const { return static_cast<int>(sequences.size()); }
+  int context_len(int seq) const {
+    return spec.context_lens[static_cast<std::size_t>(seq)];
+  }
+  // Indices into `query`, and into a sequence's keys or values.
+  int64_t QueryIndex(int seq, int q_head, int dim) const;
+  int64_t ContentIndex(int position, int kv_head, int dim) const;
+
+  void SetQuery(int seq, int q_head, int dim, double value);
+  void SetKey(int seq, int position, int kv_head, int dim, double value);
+  void SetValue(int seq, int position, int kv_head, int dim, double value);
+  void FillQueries(double value);
+  void FillKeys(double value);
+  void FillValues(double value);
+};
+
+Problem MakeProblem(const ProblemSpec& spec);
+
+// The batch's sequence `seq` as a batch of its own, same capacities.
+Problem SoloProblem(const ProblemSpec& spec, int seq);
+
+// The bytes of a problem's pools, poison included.
+struct PoolImage {
+  std::vector<std::byte> keys;    // both, when interleaved
+  std::vector<std::byte> values;  // empty when interleaved
+  int64_t key_offset = 0;         // elements to the first key
+  int64_t value_offset = 0;       // elements to the first value
+};
+
+PoolImage MakePoolImage(const Problem& problem);
+
+// `count` elements of poison.
+std::vector<std::byte> PoisonElements(DType dtype, Poison poison, int64_t count,
+                                      uint32_t seed);
+
+}  // namespace paged::testing
+
+#endif  // PAGED_TESTS_SUPPORT_PROBLEM_H_

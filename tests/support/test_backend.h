@@ -1,0 +1,55 @@
+// The backends that test bodies run on, and the fixture that chooses one.
+#ifndef PAGED_TESTS_SUPPORT_TEST_BACKEND_H_
+#define PAGED_TESTS_SUPPORT_TEST_BACKEND_H_
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "paged/backend.h"
+#include "paged/options.h"
+
+namespace paged::testing {
+
+enum class BackendKind { kCpu, kCuda };
+
+// One per kind for the whole program; an error says why there is none.
+absl::StatusOr<Backend*> SharedBackend(BackendKind kind);
+
+struct BackendCase {
+  BackendKind kind;
+  DType dtype;
+};
+
+// Every dtype that the backend has; for INSTANTIATE_TEST_SUITE_P(Cpu, ...) and
+// INSTANTIATE_TEST_SUITE_P(Cuda, ...).
+std::vector<BackendCase> CpuCases();
+std::vector<BackendCase> CudaCases();
+std::string CaseName(const ::testing::TestParamInfo<BackendCase>& info);
+
+// Skips, with the reason, where the backend does not exist.
+class BackendTest : public ::testing::TestWithParam<BackendCase> {
+ protected:
+  void SetUp() override;
+
+  Backend& backend() const { return *backend_; }
+  BackendKind kind() const { return GetParam().kind; }
+  DType dtype() const { return GetParam().dtype; }
+  bool is_cpu() const { return kind() == BackendKind::kCpu; }
+  // The first that the backend has a kernel for.
+  int head_dim(int cpu_head_dim) const { return is_cpu() ? cpu_head_dim : 64; }
+
+ private:
+  Backend* backend_ = nullptr;
+};
+
+// Options that force v1, and split_k with `splits`.
+DecodeOptions ForceV1();
+DecodeOptions ForceSplits(int splits);
+DecodeOptions ForceVariant(Variant variant);
+
+}  // namespace paged::testing
+
+#endif  // PAGED_TESTS_SUPPORT_TEST_BACKEND_H_
