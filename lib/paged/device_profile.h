@@ -38,15 +38,20 @@ struct DeviceProfile {
   int64_t l2_bytes = 0;
 
   // Busy units that saturate the memory: `knee_units` when each has
-  // `knee_bytes` in flight, more in inverse proportion when each has less.
+  // `knee_bytes` in flight, and with fewer bytes in flight
+  // knee_units * (knee_bytes / bytes) ^ knee_exponent. An exponent of at most
+  // 1 keeps the predicted time from rising with the number of units.
   double knee_units = 1;
   double knee_bytes = 1;
+  double knee_exponent = 1;
 
   // Microseconds. A launch of v1; what the second pass adds; what each split
   // adds to it.
   double v1_fixed_us = 0;
   double second_pass_fixed_us = 0;
   double second_pass_us_per_split = 0;
+
+  friend bool operator==(const DeviceProfile&, const DeviceProfile&) = default;
 };
 
 // NVIDIA H200, measured (benchmarks/results/h200).

@@ -64,11 +64,11 @@ struct DecodePlan {
   int rows_per_item = 1;
   int num_row_tiles = 1;
 
-  int64_t num_ctas = 0;   // programs of the (first) kernel
-  int resident_ctas = 0;  // that an SM, or a thread, holds at once
-  double waves = 0;       // num_ctas / (resident_ctas * units)
-  int64_t kv_bytes = 0;   // keys and values, counted once per kv head
-  double predicted_us = 0;
+  int64_t num_ctas = 0;     // programs of the (first) kernel
+  int resident_ctas = 0;    // that an SM, or a thread, holds at once
+  double waves = 0;         // num_ctas / (resident_ctas * units)
+  int64_t kv_bytes = 0;     // keys and values, counted once per kv head
+  double predicted_us = 0;  // 0 for thrust and reference: not modelled
   DecidedBy decided_by = DecidedBy::kCostModel;
 
   // Of the control area, which InitWorkspace zeroes once, and of all of it.

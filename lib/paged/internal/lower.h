@@ -2,9 +2,13 @@
 #ifndef PAGED_LIB_PAGED_INTERNAL_LOWER_H_
 #define PAGED_LIB_PAGED_INTERNAL_LOWER_H_
 
+#include <cstddef>
+
 #include "absl/status/statusor.h"
+#include "kernels/core/append_params.h"
 #include "kernels/core/instance.h"
 #include "kernels/core/kernel_params.h"
+#include "paged/append_kv.h"
 #include "paged/args.h"
 #include "paged/backend.h"
 #include "paged/plan.h"
@@ -12,6 +16,24 @@
 namespace paged::internal {
 
 ElementKind KindOf(DType dtype);
+
+// Where a plan keeps what in its workspace, in bytes from its start. The
+// control area comes first; each part is aligned to kWorkspaceAlignment, and
+// total_bytes ends with the last byte that is touched.
+struct WorkspaceLayout {
+  std::size_t control_bytes = 0;
+  std::size_t states_offset = 0;
+  std::size_t values_offset = 0;
+  std::size_t total_bytes = 0;
+};
+inline constexpr std::size_t kWorkspaceAlignment = 256;
+
+// From the plan's variant, partition, row tiles and shape; its bytes are not
+// read.
+WorkspaceLayout WorkspaceLayoutOf(const DecodePlan& plan);
+
+// All of the kernel parameters but the pointers.
+DecodeParams ParamsOf(const DecodePlan& plan);
 
 // What a kernel layer is asked to launch. Pure data; no device is touched.
 struct Launch {
@@ -32,6 +54,9 @@ struct Launch {
 absl::StatusOr<Launch> Lower(const DecodePlan& plan, const DecodeArgs& args,
                              const DeviceProfile& profile,
                              const RunContext& context);
+
+// The parameters of an append whose arguments ValidateAppend returned.
+AppendParams LowerAppend(const AppendKvArgs& validated);
 
 }  // namespace paged::internal
 

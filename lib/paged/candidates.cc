@@ -1,0 +1,202 @@
+#include "paged/internal/candidates.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/core/instance.h"
+#include "kernels/core/partition.h"
+#include "paged/internal/cost_model.h"
+#include "paged/internal/device_rules.h"
+#include "paged/internal/lower.h"
+#include "paged/internal/status_macros.h"
+
+namespace paged::internal {
+namespace {
+
+// Steps of at most 1.5x: the busiest unit's share stays within that of the
+// best count.
+constexpr std::array kSplitLadder = {2,  3,  4,  6,  8,  12, 16,
+                                     24, 32, 48, 64, 96, 128};
+
+// With fewer tiles than warps, a CTA of 4 warps leaves some of them idle.
+constexpr int kMinTilesPerSplit = 4;
+
+// gridDim.x.
+constexpr double kMaxCtas = std::numeric_limits<int32_t>::max();
+
+// The plan of one split count: v1, unless splits were asked for.
+struct Choice {
+  Variant variant;
+  int num_splits;
+};
+
+// Rows of one (sequence, kv head), dealt evenly to as few tiles as can hold
+// them; one per program when they may not share.
+void DealRows(const DecodeProblem& problem, HeadPacking packing,
+              DecodePlan& plan) {
+  const int rows = problem.rows();
+  if (packing == HeadPacking::kOff) {
+    plan.rows_per_item = 1;
+    plan.num_row_tiles = rows;
+    return;
+  }
+  plan.num_row_tiles = (rows - 1) / kMaxRowsPerItem + 1;
+  plan.rows_per_item = (rows - 1) / plan.num_row_tiles + 1;
+}
+
+DecidedBy DeciderOf(const DecodeOptions& options) {
+  if (options.variant.value_or(Variant::kAuto) != Variant::kAuto) {
+    return options.variant_source == OptionSource::kCode
+               ? DecidedBy::kVariantOption
+               : DecidedBy::kVariantEnv;
+  }
+  if (options.splits.value_or(0) != 0) {
+    return options.splits_source == OptionSource::kCode
+               ? DecidedBy::kSplitsOption
+               : DecidedBy::kSplitsEnv;
+  }
+  return DecidedBy::kCostModel;
+}
+
+// What every candidate shares.
+DecodePlan SeedOf(const DecodeProblem& problem, const DeviceProfile& profile,
+                  const DecodeOptions& options) {
+  DecodePlan plan;
+  DealRows(problem, options.head_packing, plan);
+  plan.instance.kv_dtype = problem.shape().kv_dtype;
+  plan.kv_bytes = KvBytes(problem.shape());
+  plan.decided_by = DeciderOf(options);
+  plan.shape = problem.shape();
+  plan.device_fingerprint = FingerprintOf(profile);
+  return plan;
+}
+
+// thrust and reference: nothing to choose, and no model.
+DecodePlan BaselinePlan(DecodePlan plan, Variant variant) {
+  plan.variant = variant;
+  plan.workspace_bytes = WorkspaceLayoutOf(plan).total_bytes;
+  return plan;
+}
+
+// Sets what follows from the choice and `plan.resident_ctas`.
+Obstacle Complete(Choice choice, const DeviceProfile& profile,
+                  DecodePlan& plan) {
+  plan.variant = choice.variant;
+  plan.num_splits = choice.num_splits;
+  if (choice.variant == Variant::kSplitK) {
+    plan.partition = Partition::kSplits;
+    plan.reduction = Reduction::kSecondPass;
+  }
+  const DecodeShape& s = plan.shape;
+  const double num_ctas = static_cast<double>(s.num_seqs) * s.num_kv_heads *
+                          plan.num_row_tiles * plan.num_splits;
+  if (num_ctas > kMaxCtas) return Obstacle::kGridSize;
+  plan.num_ctas = static_cast<int64_t>(num_ctas);
+  const WorkspaceLayout layout = WorkspaceLayoutOf(plan);
+  plan.control_bytes = layout.control_bytes;
+  plan.workspace_bytes = layout.total_bytes;
+  if (plan.resident_ctas == 0) return Obstacle::kResidency;
+  plan.waves =
+      num_ctas / (static_cast<double>(plan.resident_ctas) * profile.num_units);
+  plan.predicted_us = PredictUs(plan, profile);
+  return Obstacle::kNone;
+}
+
+void VisitInstances(Choice choice, const DecodePlan& seed,
+                    const DeviceProfile& profile,
+                    const std::optional<InstanceChoice>& forced,
+                    CandidateVisitor visit) {
+  const DecodeShape& s = seed.shape;
+  if (profile.kind == DeviceKind::kCpu) {
+    DecodePlan plan = seed;
+    plan.instance = {s.kv_dtype, s.head_dim, 0, 0};
+    plan.resident_ctas = 1;
+    const Obstacle obstacle = Complete(choice, profile, plan);
+    visit(plan, obstacle);
+    return;
+  }
+  for (const InstanceConfig& config : kInstances) {
+    if (!Serves(config, s, forced)) continue;
+    DecodePlan plan = seed;
+    plan.instance = {s.kv_dtype, s.head_dim, config.shape.warps,
+                     config.shape.stages};
+    plan.resident_ctas = ResidentCtas(config, profile);
+    Obstacle obstacle = Complete(choice, profile, plan);
+    if (config.shared_bytes() > profile.shared_bytes_per_cta) {
+      obstacle = Obstacle::kSharedMemory;
+    }
+    visit(plan, obstacle);
+  }
+}
+
+int SharedBytesOf(const Instance& instance) {
+  return InstanceConfig{.element = KindOf(instance.kv_dtype),
+                        .head_dim = instance.head_dim,
+                        .shape = {instance.warps, instance.stages}}
+      .shared_bytes();
+}
+
+}  // namespace
+
+absl::Status VisitCandidates(const DecodeProblem& problem,
+                             const DeviceProfile& profile,
+                             const DecodeOptions& options,
+                             CandidateVisitor visit) {
+  // MakePlan takes options that nobody resolved; the environment stays out.
+  PAGED_RETURN_IF_ERROR(ResolveOptions(options, [](const char*) {
+                          return std::optional<std::string>();
+                        }).status());
+  PAGED_RETURN_IF_ERROR(CheckDevice(problem.shape(), profile, options));
+
+  const Variant variant = options.variant.value_or(Variant::kAuto);
+  const int splits = options.splits.value_or(0);
+  const DecodePlan seed = SeedOf(problem, profile, options);
+  if (variant == Variant::kThrust || variant == Variant::kReference) {
+    visit(BaselinePlan(seed, variant), Obstacle::kNone);
+    return absl::OkStatus();
+  }
+  const auto visit_count = [&](int num_splits) {
+    const bool is_split = num_splits > 1 || variant == Variant::kSplitK;
+    VisitInstances({is_split ? Variant::kSplitK : Variant::kV1, num_splits},
+                   seed, profile, options.instance, visit);
+  };
+  if (splits != 0) {
+    visit_count(splits);
+    return absl::OkStatus();
+  }
+  visit_count(1);
+  if (variant == Variant::kV1) return absl::OkStatus();
+  const int num_tiles = NumTiles(problem.expected_context_len());
+  for (int num_splits : kSplitLadder) {
+    if (num_tiles / num_splits < kMinTilesPerSplit) break;
+    visit_count(num_splits);
+  }
+  return absl::OkStatus();
+}
+
+std::string Describe(Obstacle obstacle, const DecodePlan& plan,
+                     const DeviceProfile& profile) {
+  switch (obstacle) {
+    case Obstacle::kNone:
+      break;
+    case Obstacle::kSharedMemory:
+      return absl::StrCat("needs ", SharedBytesOf(plan.instance),
+                          " bytes of shared memory per CTA; the device has ",
+                          profile.shared_bytes_per_cta);
+    case Obstacle::kResidency:
+      return absl::StrCat("no CTA of ", plan.instance.warps,
+                          " warps fits an SM of the device");
+    case Obstacle::kGridSize:
+      return absl::StrCat(
+          "num_seqs * num_kv_heads * row tiles * splits must be at most "
+          "2147483647; got ",
+          plan.shape.num_seqs, " * ", plan.shape.num_kv_heads, " * ",
+          plan.num_row_tiles, " * ", plan.num_splits);
+  }
+  return "";
+}
+
+}  // namespace paged::internal

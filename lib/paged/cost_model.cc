@@ -1,0 +1,88 @@
+#include "paged/internal/cost_model.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/core/partition.h"
+
+namespace paged::internal {
+namespace {
+
+// CUDA allots registers to a warp in units of 8 per thread.
+constexpr int kRegisterUnit = 8;
+
+constexpr double kBytesPerUs = 1e3;  // of 1 GB/s
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+int BytesPerToken(const DecodeShape& shape) {
+  return (shape.head_dim + shape.value_dim) * SizeOf(shape.kv_dtype);
+}
+
+// Bytes that the CTA with the longest range reads, in whole tiles.
+double BytesPerCta(const DecodePlan& plan) {
+  const int64_t tiles = CeilDiv(NumTiles(plan.shape.expected_context_len),
+                                int64_t{plan.num_splits});
+  return static_cast<double>(tiles * kTileTokens) * BytesPerToken(plan.shape);
+}
+
+// How many busy units would saturate the memory, when each of them runs
+// `ctas_at_once`.
+double KneeOf(const DecodePlan& plan, const DeviceProfile& profile,
+              int64_t ctas_at_once) {
+  // A CPU thread's loads are not counted; all threads together saturate it.
+  if (profile.kind == DeviceKind::kCpu) return profile.knee_units;
+  const double tile_bytes = double{kTileTokens} * BytesPerToken(plan.shape);
+  const double bytes_in_flight = static_cast<double>(ctas_at_once) *
+                                 plan.instance.warps * plan.instance.stages *
+                                 tile_bytes;
+  const double shortage = std::max(1.0, profile.knee_bytes / bytes_in_flight);
+  return profile.knee_units * std::pow(shortage, profile.knee_exponent);
+}
+
+// Each partial is written once and read once.
+double ReductionUs(const DecodePlan& plan, const DeviceProfile& profile) {
+  if (plan.reduction == Reduction::kNone) return 0;
+  const double partial_bytes =
+      static_cast<double>(plan.workspace_bytes - plan.control_bytes);
+  return profile.second_pass_fixed_us +
+         profile.second_pass_us_per_split * plan.num_splits +
+         2 * partial_bytes / (profile.bandwidth_gb_per_s * kBytesPerUs);
+}
+
+}  // namespace
+
+int ResidentCtas(const InstanceConfig& config, const DeviceProfile& profile) {
+  const int64_t shared_bytes = config.shared_bytes();
+  if (shared_bytes > profile.shared_bytes_per_cta) return 0;
+  const int64_t registers_per_thread =
+      CeilDiv(config.registers_per_thread, kRegisterUnit) * kRegisterUnit;
+  return static_cast<int>(std::min(
+      {int64_t{profile.max_ctas_per_unit},
+       int64_t{profile.max_threads_per_unit} / config.threads(),
+       profile.registers_per_unit / (registers_per_thread * config.threads()),
+       profile.shared_bytes_per_unit /
+           (shared_bytes + profile.reserved_shared_per_cta)}));
+}
+
+int64_t KvBytes(const DecodeShape& shape) {
+  return int64_t{shape.num_seqs} * shape.expected_context_len *
+         shape.num_kv_heads * BytesPerToken(shape);
+}
+
+double PredictUs(const DecodePlan& plan, const DeviceProfile& profile) {
+  const int64_t busiest_ctas =
+      std::max<int64_t>(1, CeilDiv(plan.num_ctas, profile.num_units));
+  const int64_t ctas_at_once =
+      std::min<int64_t>(busiest_ctas, plan.resident_ctas);
+  const double busiest_bytes =
+      static_cast<double>(busiest_ctas) * BytesPerCta(plan);
+  const double bytes =
+      std::max(static_cast<double>(plan.kv_bytes),
+               busiest_bytes * KneeOf(plan, profile, ctas_at_once));
+  return profile.v1_fixed_us +
+         bytes / (profile.bandwidth_gb_per_s * kBytesPerUs) +
+         ReductionUs(plan, profile);
+}
+
+}  // namespace paged::internal

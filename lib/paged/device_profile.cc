@@ -1,0 +1,161 @@
+#include "paged/device_profile.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace paged {
+namespace {
+
+constexpr double kH200BandwidthGbPerS = 4480;
+constexpr double kH200NominalGbPerS = 4800;
+constexpr double kH200KneeUnits = 48;
+constexpr double kH200KneeBytes = 192 * 1024;
+constexpr int kH200Units = 132;
+
+DeviceProfile MakeH200() {
+  return {
+      .name = "NVIDIA H200",
+      .kind = DeviceKind::kCuda,
+      .is_estimated = false,
+      .num_units = kH200Units,
+      .max_threads_per_unit = 2048,
+      .max_ctas_per_unit = 32,
+      .registers_per_unit = 65536,
+      .shared_bytes_per_unit = 228 * 1024,
+      .shared_bytes_per_cta = 227 * 1024,
+      .reserved_shared_per_cta = 1024,
+      .compute_capability = 90,
+      // Gather of random 16-token blocks, 1 GB: 4.45 to 4.5 TB/s.
+      .bandwidth_gb_per_s = kH200BandwidthGbPerS,
+      .l2_bytes = int64_t{60} << 20,
+      // Busy SMs that saturate the chip: 48 with 192 KB in flight each, 64
+      // with 128 KB, 112 with 64 KB. The exponent 0.75 gives 48, 65 and 109.
+      .knee_units = kH200KneeUnits,
+      .knee_bytes = kH200KneeBytes,
+      .knee_exponent = 0.75,
+      // In a CUDA graph: launch, lengths, table, first tile, merge and store.
+      .v1_fixed_us = 3.3,
+      .second_pass_fixed_us = 2.2,
+      .second_pass_us_per_split = 0.02,
+  };
+}
+
+// Another GPU's memory system as a scaled H200: the same share of the nominal
+// bandwidth and of the SMs, and as many bytes in flight per SM as that rate
+// needs at the same latency (Little's law).
+DeviceProfile ScaleMemory(DeviceProfile profile, double nominal_gb_per_s) {
+  const DeviceProfile& h200 = H200Profile();
+  const double rate = nominal_gb_per_s / kH200NominalGbPerS;
+  const double units = static_cast<double>(profile.num_units) / kH200Units;
+  profile.is_estimated = true;
+  profile.bandwidth_gb_per_s = h200.bandwidth_gb_per_s * rate;
+  profile.knee_units = h200.knee_units * units;
+  profile.knee_bytes = h200.knee_bytes * rate / units;
+  profile.knee_exponent = h200.knee_exponent;
+  profile.v1_fixed_us = h200.v1_fixed_us;
+  profile.second_pass_fixed_us = h200.second_pass_fixed_us;
+  profile.second_pass_us_per_split = h200.second_pass_us_per_split;
+  return profile;
+}
+
+DeviceProfile MakeH100() {
+  DeviceProfile profile = H200Profile();
+  profile.name = "NVIDIA H100 SXM";
+  profile.l2_bytes = int64_t{50} << 20;
+  return ScaleMemory(profile, 3350);
+}
+
+DeviceProfile MakeRtx3090() {
+  return ScaleMemory({.name = "NVIDIA GeForce RTX 3090",
+                      .kind = DeviceKind::kCuda,
+                      .num_units = 82,
+                      .max_threads_per_unit = 1536,
+                      .max_ctas_per_unit = 16,
+                      .registers_per_unit = 65536,
+                      .shared_bytes_per_unit = 100 * 1024,
+                      .shared_bytes_per_cta = 99 * 1024,
+                      .reserved_shared_per_cta = 1024,
+                      .compute_capability = 86,
+                      .l2_bytes = int64_t{6} << 20},
+                     936);
+}
+
+// Cores that the affinity mask leaves to this process.
+int NumAllowedCores() {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  if (sched_getaffinity(0, sizeof(mask), &mask) == 0) return CPU_COUNT(&mask);
+  return static_cast<int>(std::thread::hardware_concurrency());
+}
+
+// Cores' worth of time that the control group grants: "QUOTA PERIOD" or
+// "max PERIOD" in the file of cgroup v2. 0 when there is no limit.
+int NumGrantedCores() {
+  std::ifstream file("/sys/fs/cgroup/cpu.max");
+  double quota = 0;
+  double period = 0;
+  if (!(file >> quota >> period) || quota <= 0 || period <= 0) return 0;
+  return static_cast<int>(std::ceil(std::min(quota / period, 1e6)));
+}
+
+int DefaultNumThreads() {
+  const int allowed = std::max(NumAllowedCores(), 1);
+  const int granted = NumGrantedCores();
+  return granted == 0 ? allowed : std::min(allowed, granted);
+}
+
+// The scalar kernel is bound by arithmetic, far below what memory gives, so
+// each thread adds its own rate.
+constexpr double kCpuGbPerSPerThread = 1.0;
+
+}  // namespace
+
+const DeviceProfile& H200Profile() {
+  static const DeviceProfile* const kProfile = new DeviceProfile(MakeH200());
+  return *kProfile;
+}
+
+const DeviceProfile& H100Profile() {
+  static const DeviceProfile* const kProfile = new DeviceProfile(MakeH100());
+  return *kProfile;
+}
+
+const DeviceProfile& Rtx3090Profile() {
+  static const DeviceProfile* const kProfile = new DeviceProfile(MakeRtx3090());
+  return *kProfile;
+}
+
+DeviceProfile CpuProfile(int num_threads) {
+  const int threads = num_threads > 0 ? num_threads : DefaultNumThreads();
+  return {
+      .name =
+          absl::StrCat("CPU, ", threads, threads == 1 ? " thread" : " threads"),
+      .kind = DeviceKind::kCpu,
+      .num_units = threads,
+      .max_ctas_per_unit = 1,
+      .bandwidth_gb_per_s = kCpuGbPerSPerThread * threads,
+      .knee_units = static_cast<double>(threads),
+      // Waking the threads; each pass does it once.
+      .v1_fixed_us = 10,
+      .second_pass_fixed_us = 5,
+      .second_pass_us_per_split = 0.02,
+  };
+}
+
+absl::StatusOr<DeviceProfile> FindProfile(absl::string_view name) {
+  if (name == "h200") return H200Profile();
+  if (name == "h100") return H100Profile();
+  if (name == "rtx3090") return Rtx3090Profile();
+  if (name == "cpu") return CpuProfile();
+  return absl::NotFoundError(
+      absl::StrCat("device must be h200, h100, rtx3090 or cpu; got ", name));
+}
+
+}  // namespace paged

@@ -1,0 +1,221 @@
+#include "paged/internal/lower.h"
+
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/baseline/thrust_decode.h"
+#include "kernels/core/online_softmax.h"
+#include "paged/internal/status_macros.h"
+
+namespace paged::internal {
+namespace {
+
+// What cp.async and the vectorised stores of the output move at once.
+constexpr std::size_t kVectorBytes = 16;
+constexpr std::size_t kCpuWorkspaceAlignment = 64;
+
+std::size_t RoundUp(std::size_t bytes) {
+  return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment *
+         kWorkspaceAlignment;
+}
+
+absl::Status CheckAligned(const char* field, const void* pointer,
+                          std::size_t alignment) {
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  if (address % alignment == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(field, " must be aligned to ",
+                                                 alignment, " bytes; got 0x",
+                                                 absl::Hex(address)));
+}
+
+absl::Status CheckCudaPointers(const DecodeArgs& args) {
+  PAGED_RETURN_IF_ERROR(CheckAligned("query", args.query, kVectorBytes));
+  PAGED_RETURN_IF_ERROR(
+      CheckAligned("key_cache", args.key_cache, kVectorBytes));
+  PAGED_RETURN_IF_ERROR(
+      CheckAligned("value_cache", args.value_cache, kVectorBytes));
+  PAGED_RETURN_IF_ERROR(CheckAligned("output", args.output, kVectorBytes));
+  PAGED_RETURN_IF_ERROR(
+      CheckAligned("block_tables", args.block_tables, sizeof(int32_t)));
+  PAGED_RETURN_IF_ERROR(
+      CheckAligned("context_lens", args.context_lens, sizeof(int32_t)));
+  return CheckAligned("lse", args.lse, sizeof(float));
+}
+
+absl::Status CheckWorkspace(const DecodePlan& plan, const Workspace& workspace,
+                            DeviceKind kind) {
+  if (plan.workspace_bytes == 0) return absl::OkStatus();
+  if (workspace.bytes < plan.workspace_bytes || workspace.data == nullptr) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "workspace must hold ", plan.workspace_bytes, " bytes; got ",
+        workspace.data == nullptr ? 0 : workspace.bytes));
+  }
+  return CheckAligned(
+      "workspace", workspace.data,
+      kind == DeviceKind::kCuda ? kWorkspaceAlignment : kCpuWorkspaceAlignment);
+}
+
+// The field of two shapes that differs first, for the error's text.
+absl::string_view FirstDifference(const DecodeShape& a, const DecodeShape& b) {
+  if (a.num_seqs != b.num_seqs) return "num_seqs";
+  if (a.num_q_heads != b.num_q_heads) return "num_q_heads";
+  if (a.num_kv_heads != b.num_kv_heads) return "num_kv_heads";
+  if (a.head_dim != b.head_dim) return "head_dim";
+  if (a.block_size != b.block_size) return "block_size";
+  if (a.num_blocks != b.num_blocks) return "num_blocks";
+  if (a.max_blocks_per_seq != b.max_blocks_per_seq) return "max_blocks_per_seq";
+  if (a.max_context_len != b.max_context_len) return "max_context_len";
+  if (a.kv_dtype != b.kv_dtype) return "kv_dtype";
+  if (a.scale != b.scale) return "scale";
+  return "a stride";
+}
+
+absl::Status CheckSameShape(const DecodePlan& plan, DecodeShape shape) {
+  // It guided the plan's choice, and means nothing for the run.
+  shape.expected_context_len = plan.shape.expected_context_len;
+  if (shape == plan.shape) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("args.shape must be the shape that the plan was made for; ",
+                   FirstDifference(shape, plan.shape), " differs"));
+}
+
+}  // namespace
+
+ElementKind KindOf(DType dtype) {
+  switch (dtype) {
+    case DType::kF16:
+      return ElementKind::kF16;
+    case DType::kBF16:
+      return ElementKind::kBF16;
+    case DType::kF32:
+      break;
+  }
+  return ElementKind::kF32;
+}
+
+WorkspaceLayout WorkspaceLayoutOf(const DecodePlan& plan) {
+  if (plan.variant == Variant::kThrust) {
+    return {.total_bytes = ThrustWorkspaceBytes(KindOf(plan.shape.kv_dtype),
+                                                ParamsOf(plan))};
+  }
+  if (plan.reduction == Reduction::kNone) return {};
+  // The second pass needs no counters, so the control area is empty.
+  WorkspaceLayout layout;
+  const DecodeShape& s = plan.shape;
+  const std::size_t num_rows = static_cast<std::size_t>(s.num_seqs) *
+                               static_cast<std::size_t>(plan.num_row_tiles) *
+                               static_cast<std::size_t>(plan.num_splits) *
+                               static_cast<std::size_t>(s.num_kv_heads) *
+                               static_cast<std::size_t>(plan.rows_per_item);
+  layout.states_offset = RoundUp(layout.control_bytes);
+  layout.values_offset =
+      RoundUp(layout.states_offset + num_rows * sizeof(SoftmaxState));
+  layout.total_bytes =
+      layout.values_offset +
+      num_rows * static_cast<std::size_t>(s.value_dim) * sizeof(float);
+  return layout;
+}
+
+DecodeParams ParamsOf(const DecodePlan& plan) {
+  const DecodeShape& s = plan.shape;
+  const auto rows = [](const RowStrides& strides) -> RowView {
+    return {nullptr, strides.seq_stride, strides.token_stride,
+            strides.head_stride};
+  };
+  const auto pool = [](const KvStrides& strides) -> KvView {
+    return {nullptr, strides.block_stride, strides.slot_stride,
+            strides.head_stride};
+  };
+  return {.query = rows(s.query),
+          .key = pool(s.key),
+          .value = pool(s.value),
+          .output = rows(s.output),
+          .lse = nullptr,
+          .block_tables = nullptr,
+          .block_table_stride = s.block_table_stride,
+          .context_lens = nullptr,
+          .partials = {},
+          .num_seqs = s.num_seqs,
+          .q_len = s.q_len,
+          .num_kv_heads = s.num_kv_heads,
+          .group = s.num_q_heads / s.num_kv_heads,
+          .key_dim = s.head_dim,
+          .value_dim = s.value_dim,
+          .block_size = s.block_size,
+          .max_context_len = s.max_context_len,
+          .rows_per_item = plan.rows_per_item,
+          .num_row_tiles = plan.num_row_tiles,
+          .num_splits = plan.num_splits,
+          .scale_log2 = s.scale * kLog2E};
+}
+
+absl::StatusOr<Launch> Lower(const DecodePlan& plan, const DecodeArgs& args,
+                             const DeviceProfile& profile,
+                             const RunContext& context) {
+  if (context.schedule != nullptr) {
+    return absl::UnimplementedError(
+        "schedule must be null: chunk lists are not built");
+  }
+  if (plan.device_fingerprint != FingerprintOf(profile)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("plan must be made for this device, ", profile.name,
+                     "; got a plan for another"));
+  }
+  PAGED_ASSIGN_OR_RETURN(const DecodeProblem problem, Validate(args));
+  PAGED_RETURN_IF_ERROR(CheckSameShape(plan, problem.shape()));
+  if (profile.kind == DeviceKind::kCuda) {
+    PAGED_RETURN_IF_ERROR(CheckCudaPointers(args));
+  }
+  PAGED_RETURN_IF_ERROR(CheckWorkspace(plan, context.workspace, profile.kind));
+
+  Launch launch{.variant = plan.variant,
+                .reduction = plan.reduction,
+                .query_element = KindOf(plan.shape.query_dtype),
+                .kv_element = KindOf(plan.shape.kv_dtype),
+                .instance = {plan.instance.warps, plan.instance.stages},
+                .params = ParamsOf(plan),
+                .workspace = context.workspace};
+  DecodeParams& params = launch.params;
+  // A view's type says where a tensor lies, not that it is written.
+  params.query.data = const_cast<void*>(args.query);
+  params.key.data = args.key_cache;
+  params.value.data = args.value_cache;
+  params.output.data = args.output;
+  params.lse = args.lse;
+  params.block_tables = args.block_tables;
+  params.context_lens = args.context_lens;
+  if (plan.reduction != Reduction::kNone && plan.workspace_bytes != 0) {
+    const WorkspaceLayout layout = WorkspaceLayoutOf(plan);
+    auto* base = static_cast<std::byte*>(context.workspace.data);
+    params.partials = {
+        reinterpret_cast<SoftmaxState*>(base + layout.states_offset),
+        reinterpret_cast<float*>(base + layout.values_offset)};
+  }
+  return launch;
+}
+
+AppendParams LowerAppend(const AppendKvArgs& a) {
+  const auto tensor = [](const void* rows, const TokenStrides& strides,
+                         void* pool, const KvStrides& pool_strides,
+                         int dim) -> AppendTensor {
+    return {.rows = rows,
+            .token_stride = strides.token_stride,
+            .head_stride = strides.head_stride,
+            .pool = pool,
+            .layout = {pool, pool_strides.block_stride,
+                       pool_strides.slot_stride, pool_strides.head_stride},
+            .head_dim = dim};
+  };
+  return {.key = tensor(a.key, a.key_strides, a.key_cache, a.key_cache_strides,
+                        a.head_dim),
+          .value = tensor(a.value, a.value_strides, a.value_cache,
+                          a.value_cache_strides, a.value_dim),
+          .slot_mapping = a.slot_mapping,
+          .num_tokens = a.num_tokens,
+          .num_kv_heads = a.num_kv_heads,
+          .block_size = a.block_size,
+          .num_slots = a.num_blocks * a.block_size,
+          .element_bytes = SizeOf(a.dtype)};
+}
+
+}  // namespace paged::internal

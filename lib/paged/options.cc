@@ -1,0 +1,187 @@
+#include "paged/options.h"
+
+#include <array>
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "paged/internal/status_macros.h"
+
+namespace paged {
+namespace {
+
+constexpr char kVariantVariable[] = "PAGED_VARIANT";
+constexpr char kSplitsVariable[] = "PAGED_SPLITS";
+constexpr char kReductionVariable[] = "PAGED_REDUCTION";
+constexpr char kVerboseVariable[] = "PAGED_VERBOSE";
+
+constexpr std::array kVariants = {Variant::kAuto, Variant::kV1,
+                                  Variant::kSplitK, Variant::kThrust,
+                                  Variant::kReference};
+// kNone is what a plan without splits has; nobody asks for it.
+constexpr std::array kReductions = {Reduction::kAuto, Reduction::kSecondPass};
+
+absl::Status Refuse(absl::string_view field, absl::string_view allowed,
+                    absl::string_view value) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, " must be ", allowed, "; got ", value));
+}
+
+// `field` is what the error calls the value: a field or a variable.
+absl::StatusOr<Variant> ParseVariantOf(absl::string_view field,
+                                       absl::string_view name) {
+  for (Variant variant : kVariants) {
+    if (NameOf(variant) == name) return variant;
+  }
+  return Refuse(field, "auto, v1, split_k, thrust or reference", name);
+}
+
+absl::StatusOr<Reduction> ParseReductionOf(absl::string_view field,
+                                           absl::string_view name) {
+  for (Reduction reduction : kReductions) {
+    if (NameOf(reduction) == name) return reduction;
+  }
+  return Refuse(field, "auto or second_pass", name);
+}
+
+absl::StatusOr<int> ParseSplitsOf(absl::string_view field,
+                                  absl::string_view text) {
+  int splits = 0;
+  if (absl::SimpleAtoi(text, &splits) && 0 <= splits && splits <= kMaxSplits) {
+    return splits;
+  }
+  return Refuse(field, absl::StrCat("0 (automatic) to ", kMaxSplits), text);
+}
+
+std::optional<std::string> LookUp(const EnvLookup& env, const char* variable) {
+  std::optional<std::string> value = env(variable);
+  if (value.has_value() && value->empty()) return std::nullopt;
+  return value;
+}
+
+absl::Status FillFromEnvironment(const EnvLookup& env, DecodeOptions& options) {
+  if (!options.variant.has_value()) {
+    if (const auto text = LookUp(env, kVariantVariable)) {
+      PAGED_ASSIGN_OR_RETURN(options.variant,
+                             ParseVariantOf(kVariantVariable, *text));
+      options.variant_source = OptionSource::kEnvironment;
+    }
+  }
+  if (!options.splits.has_value()) {
+    if (const auto text = LookUp(env, kSplitsVariable)) {
+      PAGED_ASSIGN_OR_RETURN(options.splits,
+                             ParseSplitsOf(kSplitsVariable, *text));
+      options.splits_source = OptionSource::kEnvironment;
+    }
+  }
+  if (!options.reduction.has_value()) {
+    if (const auto text = LookUp(env, kReductionVariable)) {
+      PAGED_ASSIGN_OR_RETURN(options.reduction,
+                             ParseReductionOf(kReductionVariable, *text));
+      options.reduction_source = OptionSource::kEnvironment;
+    }
+  }
+  if (const auto text = LookUp(env, kVerboseVariable)) {
+    if (*text != "dispatch") return Refuse(kVerboseVariable, "dispatch", *text);
+    options.print_dispatch = true;
+  }
+  return absl::OkStatus();
+}
+
+// What the code says is checked alike: it was not parsed.
+absl::Status CheckOptions(const DecodeOptions& options) {
+  const Variant variant = options.variant.value_or(Variant::kAuto);
+  if (variant > Variant::kReference) {
+    return Refuse("variant", "auto, v1, split_k, thrust or reference",
+                  absl::StrCat("Variant(", static_cast<int>(variant), ")"));
+  }
+  if (const Reduction reduction = options.reduction.value_or(Reduction::kAuto);
+      reduction != Reduction::kAuto && reduction != Reduction::kSecondPass) {
+    return Refuse("reduction", "auto or second_pass", NameOf(reduction));
+  }
+  const int splits = options.splits.value_or(0);
+  if (splits < 0 || splits > kMaxSplits) {
+    return Refuse("splits", absl::StrCat("0 (automatic) to ", kMaxSplits),
+                  absl::StrCat(splits));
+  }
+  const bool can_split =
+      variant == Variant::kAuto || variant == Variant::kSplitK;
+  if (splits > 1 && !can_split) {
+    const bool splits_from_env =
+        options.splits_source == OptionSource::kEnvironment;
+    const bool variant_from_env =
+        options.variant_source == OptionSource::kEnvironment;
+    return absl::InvalidArgumentError(absl::StrCat(
+        splits_from_env ? kSplitsVariable : "splits", " must be 0 or 1 with ",
+        variant_from_env ? "PAGED_VARIANT=" : "variant ", NameOf(variant),
+        "; got ", splits));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::string_view NameOf(Variant variant) {
+  switch (variant) {
+    case Variant::kAuto:
+      return "auto";
+    case Variant::kV1:
+      return "v1";
+    case Variant::kSplitK:
+      return "split_k";
+    case Variant::kThrust:
+      return "thrust";
+    case Variant::kReference:
+      return "reference";
+  }
+  return "unknown";
+}
+
+absl::string_view NameOf(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::kAuto:
+      return "auto";
+    case Reduction::kNone:
+      return "none";
+    case Reduction::kSecondPass:
+      return "second_pass";
+  }
+  return "unknown";
+}
+
+absl::string_view NameOf(HeadPacking packing) {
+  return packing == HeadPacking::kOn ? "on" : "off";
+}
+
+absl::StatusOr<Variant> ParseVariant(absl::string_view name) {
+  return ParseVariantOf("variant", name);
+}
+
+absl::StatusOr<Reduction> ParseReduction(absl::string_view name) {
+  return ParseReductionOf("reduction", name);
+}
+
+absl::StatusOr<HeadPacking> ParseHeadPacking(absl::string_view name) {
+  if (name == "on") return HeadPacking::kOn;
+  if (name == "off") return HeadPacking::kOff;
+  return Refuse("head_packing", "on or off", name);
+}
+
+absl::StatusOr<DecodeOptions> ResolveOptions(DecodeOptions options,
+                                             const EnvLookup& env) {
+  PAGED_RETURN_IF_ERROR(FillFromEnvironment(env, options));
+  PAGED_RETURN_IF_ERROR(CheckOptions(options));
+  return options;
+}
+
+absl::StatusOr<DecodeOptions> ResolveOptions(const DecodeOptions& options) {
+  return ResolveOptions(options,
+                        [](const char* variable) -> std::optional<std::string> {
+                          const char* value = std::getenv(variable);
+                          if (value == nullptr) return std::nullopt;
+                          return value;
+                        });
+}
+
+}  // namespace paged

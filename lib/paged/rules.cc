@@ -1,0 +1,90 @@
+#include "paged/internal/rules.h"
+
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/str_cat.h"
+
+namespace paged::internal {
+namespace {
+
+constexpr std::size_t kMaxAxes = 3;
+
+// Elements from the first to the last of the tensor. In float64, which holds
+// any product of the inputs; its rounding does not matter this far below 2^63.
+double ExtentOf(absl::Span<const Axis> axes, int dim) {
+  double extent = dim;
+  for (const Axis& axis : axes) {
+    if (axis.extent > 1) {
+      extent += static_cast<double>(axis.extent - 1) *
+                static_cast<double>(axis.stride);
+    }
+  }
+  return extent;
+}
+
+}  // namespace
+
+absl::Status CheckRange(const char* field, int64_t value, int64_t least,
+                        int64_t most) {
+  if (least <= value && value <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, " must be ", least, " to ", most, "; got ", value));
+}
+
+absl::Status CheckAtLeast(const char* field, int64_t value, int64_t least) {
+  if (value >= least) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, " must be at least ", least, "; got ", value));
+}
+
+absl::Status CheckDType(const char* field, DType dtype) {
+  if (dtype <= DType::kF32) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, " must be fp16, bf16 or fp32; got DType(",
+                   static_cast<int>(dtype), ")"));
+}
+
+absl::Status CheckNotNull(const char* field, const void* pointer) {
+  if (pointer != nullptr) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(field, " must not be null"));
+}
+
+absl::Status CheckAxes(const char* tensor, absl::Span<const Axis> axes, int dim,
+                       Overlap overlap) {
+  std::array<Axis, kMaxAxes> sorted{};
+  std::size_t num_sorted = 0;
+  for (const Axis& axis : axes) {
+    // The stride of a single vector is never multiplied by more than 0.
+    const int64_t least = axis.extent > 1 ? dim : 0;
+    if (axis.stride < least) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          tensor, ".", axis.name, " must be at least ", least,
+          ", or all strides 0 for a dense tensor; got ", axis.stride));
+    }
+    if (axis.extent > 1) sorted[num_sorted++] = axis;
+  }
+  if (const double extent = ExtentOf(axes, dim);
+      extent > static_cast<double>(kMaxExtent)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(tensor, " must span at most 2^60 elements; got strides ",
+                     "that span ", extent));
+  }
+  if (overlap == Overlap::kAllowed) return absl::OkStatus();
+
+  const auto end = sorted.begin() + num_sorted;
+  std::sort(sorted.begin(), end,
+            [](const Axis& a, const Axis& b) { return a.stride < b.stride; });
+  int64_t span = dim;  // elements of the axes so far
+  for (auto axis = sorted.begin(); axis != end; ++axis) {
+    if (axis->stride < span) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(tensor, ".", axis->name, " must be at least ", span,
+                       ", so that no two vectors overlap; got ", axis->stride));
+    }
+    span += (axis->extent - 1) * axis->stride;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace paged::internal

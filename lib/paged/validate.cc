@@ -1,0 +1,189 @@
+#include "paged/validate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "paged/internal/rules.h"
+#include "paged/internal/status_macros.h"
+
+namespace paged {
+namespace {
+
+using internal::Axis;
+using internal::CheckAtLeast;
+using internal::CheckAxes;
+using internal::CheckDType;
+using internal::CheckNotNull;
+using internal::CheckRange;
+using internal::Overlap;
+
+constexpr int kIntMax = std::numeric_limits<int>::max();
+
+absl::Status CheckHeads(const DecodeShape& s) {
+  PAGED_RETURN_IF_ERROR(CheckAtLeast("num_seqs", s.num_seqs, 0));
+  PAGED_RETURN_IF_ERROR(CheckAtLeast("q_len", s.q_len, 1));
+  PAGED_RETURN_IF_ERROR(CheckAtLeast("num_q_heads", s.num_q_heads, 1));
+  PAGED_RETURN_IF_ERROR(CheckAtLeast("num_kv_heads", s.num_kv_heads, 1));
+  if (s.num_q_heads % s.num_kv_heads != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("num_q_heads must be a multiple of num_kv_heads; got ",
+                     s.num_q_heads, " and ", s.num_kv_heads));
+  }
+  PAGED_RETURN_IF_ERROR(
+      CheckRange("head_dim", s.head_dim, 1, internal::kMaxHeadDim));
+  PAGED_RETURN_IF_ERROR(
+      CheckRange("value_dim", s.value_dim, 0, internal::kMaxHeadDim));
+  PAGED_RETURN_IF_ERROR(CheckDType("query_dtype", s.query_dtype));
+  PAGED_RETURN_IF_ERROR(CheckDType("kv_dtype", s.kv_dtype));
+  PAGED_RETURN_IF_ERROR(CheckAtLeast("window", s.window, 0));
+  if (!std::isfinite(s.scale) || s.scale < 0.0f) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "scale must be finite and at least 0 (0 means 1 / sqrt(head_dim)); "
+        "got ",
+        s.scale));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckCapacities(const DecodeShape& s) {
+  PAGED_RETURN_IF_ERROR(
+      CheckRange("block_size", s.block_size, 1, internal::kMaxBlockSize));
+  // Entries of a block table are int32.
+  PAGED_RETURN_IF_ERROR(CheckRange("num_blocks", s.num_blocks, 0, kIntMax));
+  PAGED_RETURN_IF_ERROR(
+      CheckAtLeast("max_blocks_per_seq", s.max_blocks_per_seq, 0));
+  PAGED_RETURN_IF_ERROR(CheckAtLeast("max_context_len", s.max_context_len, 0));
+  if (int64_t{s.max_blocks_per_seq} * s.block_size < s.max_context_len) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "max_context_len must be at most max_blocks_per_seq times block_size; "
+        "got ",
+        s.max_context_len, " with ", s.max_blocks_per_seq, " and ",
+        s.block_size));
+  }
+  if (s.max_context_len > 0 && s.num_blocks == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("num_blocks must be at least 1 for a max_context_len "
+                     "above 0; got 0 and ",
+                     s.max_context_len));
+  }
+  PAGED_RETURN_IF_ERROR(CheckRange(
+      "expected_context_len", s.expected_context_len, 0, s.max_context_len));
+  if (s.block_table_stride != 0) {
+    PAGED_RETURN_IF_ERROR(CheckAtLeast(
+        "block_table_stride", s.block_table_stride, s.max_blocks_per_seq));
+  }
+  const double table_stride = static_cast<double>(
+      std::max<int64_t>(s.block_table_stride, s.max_blocks_per_seq));
+  const double table_entries = s.num_seqs * table_stride;
+  // Per q head: what the thrust variant's scores, and any count of bytes that
+  // a plan makes, grow with.
+  const double elements = static_cast<double>(s.num_seqs) * s.max_context_len *
+                          s.num_q_heads * s.head_dim;
+  // 2^56 elements, keys and values of 4 bytes, leave room in int64.
+  if (elements > 0x1p56 || table_entries > 0x1p60) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "num_seqs must keep num_seqs * max_context_len * num_q_heads * "
+        "head_dim within 2^56, and num_seqs * block_table_stride within "
+        "2^60; got ",
+        s.num_seqs));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckIsBuilt(const DecodeShape& s) {
+  if (s.q_len != 1) {
+    return absl::UnimplementedError(absl::StrCat(
+        "q_len above 1 is not built; got ", s.q_len, " (built: 1)"));
+  }
+  if (s.window != 0) {
+    return absl::UnimplementedError(
+        absl::StrCat("a sliding window is not built; got window ", s.window,
+                     " (built: 0, the whole context)"));
+  }
+  if (s.value_dim != 0 && s.value_dim != s.head_dim) {
+    return absl::UnimplementedError(absl::StrCat(
+        "value_dim other than head_dim is not built; got ", s.value_dim,
+        " and ", s.head_dim, " (built: value_dim equal to head_dim)"));
+  }
+  if (s.query_dtype != s.kv_dtype) {
+    return absl::UnimplementedError(
+        absl::StrCat("query_dtype other than kv_dtype is not built; got ",
+                     NameOf(s.query_dtype), " and ", NameOf(s.kv_dtype),
+                     " (built: both alike)"));
+  }
+  return absl::OkStatus();
+}
+
+RowStrides DenseRows(const DecodeShape& s, int dim) {
+  const int64_t token_stride = int64_t{s.num_q_heads} * dim;
+  return {s.q_len * token_stride, token_stride, dim};
+}
+
+KvStrides DenseKv(const DecodeShape& s, int dim) {
+  const int64_t slot_stride = int64_t{s.num_kv_heads} * dim;
+  return {s.block_size * slot_stride, slot_stride, dim};
+}
+
+DecodeShape WithDefaults(DecodeShape s) {
+  if (s.value_dim == 0) s.value_dim = s.head_dim;
+  if (s.expected_context_len == 0) s.expected_context_len = s.max_context_len;
+  if (s.scale == 0.0f) {
+    s.scale = static_cast<float>(1.0 / std::sqrt(double(s.head_dim)));
+  }
+  if (s.query == RowStrides{}) s.query = DenseRows(s, s.head_dim);
+  if (s.key == KvStrides{}) s.key = DenseKv(s, s.head_dim);
+  if (s.value == KvStrides{}) s.value = DenseKv(s, s.value_dim);
+  if (s.output == RowStrides{}) s.output = DenseRows(s, s.value_dim);
+  if (s.block_table_stride == 0) s.block_table_stride = s.max_blocks_per_seq;
+  return s;
+}
+
+absl::Status CheckRows(const char* tensor, const DecodeShape& s,
+                       const RowStrides& strides, int dim, Overlap overlap) {
+  const Axis axes[] = {{"seq_stride", s.num_seqs, strides.seq_stride},
+                       {"token_stride", s.q_len, strides.token_stride},
+                       {"head_stride", s.num_q_heads, strides.head_stride}};
+  return CheckAxes(tensor, axes, dim, overlap);
+}
+
+absl::Status CheckKv(const char* tensor, const DecodeShape& s,
+                     const KvStrides& strides, int dim) {
+  const Axis axes[] = {{"block_stride", s.num_blocks, strides.block_stride},
+                       {"slot_stride", s.block_size, strides.slot_stride},
+                       {"head_stride", s.num_kv_heads, strides.head_stride}};
+  return CheckAxes(tensor, axes, dim, Overlap::kAllowed);
+}
+
+}  // namespace
+
+absl::StatusOr<DecodeProblem> ValidateShape(const DecodeShape& shape) {
+  PAGED_RETURN_IF_ERROR(CheckHeads(shape));
+  PAGED_RETURN_IF_ERROR(CheckCapacities(shape));
+  PAGED_RETURN_IF_ERROR(CheckIsBuilt(shape));
+  const DecodeShape s = WithDefaults(shape);
+  PAGED_RETURN_IF_ERROR(
+      CheckRows("query", s, s.query, s.head_dim, Overlap::kAllowed));
+  PAGED_RETURN_IF_ERROR(CheckKv("key", s, s.key, s.head_dim));
+  PAGED_RETURN_IF_ERROR(CheckKv("value", s, s.value, s.value_dim));
+  PAGED_RETURN_IF_ERROR(
+      CheckRows("output", s, s.output, s.value_dim, Overlap::kRefused));
+  return DecodeProblem(s);
+}
+
+absl::StatusOr<DecodeProblem> Validate(const DecodeArgs& args) {
+  PAGED_ASSIGN_OR_RETURN(DecodeProblem problem, ValidateShape(args.shape));
+  if (args.shape.num_seqs == 0) return problem;
+  PAGED_RETURN_IF_ERROR(CheckNotNull("query", args.query));
+  PAGED_RETURN_IF_ERROR(CheckNotNull("context_lens", args.context_lens));
+  PAGED_RETURN_IF_ERROR(CheckNotNull("output", args.output));
+  if (args.shape.max_context_len == 0) return problem;
+  PAGED_RETURN_IF_ERROR(CheckNotNull("key_cache", args.key_cache));
+  PAGED_RETURN_IF_ERROR(CheckNotNull("value_cache", args.value_cache));
+  PAGED_RETURN_IF_ERROR(CheckNotNull("block_tables", args.block_tables));
+  return problem;
+}
+
+}  // namespace paged
