@@ -70,10 +70,15 @@ PAGED_HD inline int64_t FirstPartial(const DecodeParams& p, int64_t seq,
 // Item `item` of the partitions `whole` (num_splits 1) and `splits`. Row tiles
 // of the same tokens are neighbours, so that they share the cache.
 PAGED_HD inline WorkItem ItemAt(const DecodeParams& p, int64_t item) {
-  const int row_tile = static_cast<int>(item % p.num_row_tiles);
-  const int64_t seq_split = item / p.num_row_tiles;
-  const int split = static_cast<int>(seq_split % p.num_splits);
-  const int seq = static_cast<int>(seq_split / p.num_splits);
+  // A plan has at most 2^31 - 1 programs (the grid's limit), and a 32-bit
+  // division is what the start of a kernel can afford.
+  const uint32_t index = static_cast<uint32_t>(item);
+  const uint32_t num_row_tiles = static_cast<uint32_t>(p.num_row_tiles);
+  const uint32_t num_splits = static_cast<uint32_t>(p.num_splits);
+  const uint32_t seq_split = index / num_row_tiles;
+  const int row_tile = static_cast<int>(index - seq_split * num_row_tiles);
+  const int seq = static_cast<int>(seq_split / num_splits);
+  const int split = static_cast<int>(seq_split) - seq * p.num_splits;
 
   const int context_len = ClampContextLen(p, p.context_lens[seq]);
   const TileRange tiles =

@@ -1,0 +1,278 @@
+// The device loop that every decode kernel runs.
+//
+// Grid    one CTA per (item, kv head), blockIdx.x = item * num_kv_heads +
+//         kv_head: neighbours read neighbouring heads of the same tokens.
+// CTA     the rows of the item against the tiles of the item.
+// Warp    every kWarps-th tile, streamed through a ring of its own; all rows.
+// Lane    a fragment: rows lane / 4 and lane / 4 + 8, columns by lane % 4.
+// Shared  kWarps * kStages * (16 tokens * head_dim * 2 bytes * 2); after the
+//         loop the same bytes hold each warp's accumulator for the merge.
+//
+// Invariant of the loop: for each row, `max` is the largest score of the
+// warp's tiles so far, `sum` and `values` are the sums of exp2(score - max)
+// and of the same times V. The maximum never falls, so the weights that go to
+// the tensor cores in 16 bits never exceed 1.
+#ifndef PAGED_KERNELS_CUDA_ATTEND_RANGE_CUH_
+#define PAGED_KERNELS_CUDA_ATTEND_RANGE_CUH_
+
+#include <cstdint>
+
+#include "kernels/core/kernel_params.h"
+#include "kernels/core/online_softmax.h"
+#include "kernels/core/partition.h"
+#include "kernels/cuda/kv_ring.cuh"
+
+namespace paged {
+
+// The two rows of a lane. `safe_max` is 0 while the maximum is minus infinity,
+// as in WeightOf.
+struct RowPair {
+  float max[2] = {-INFINITY, -INFINITY};
+  float safe_max[2] = {0.0f, 0.0f};
+  float sum[2] = {0.0f, 0.0f};
+};
+
+// Q of the item's rows as A fragments; rows past num_rows are zero.
+template <IsDecodeInstance V>
+struct QueryFragments {
+  uint32_t parts[V::kHeadDim / 16][4];
+
+  __device__ __forceinline__ void Load(const DecodeParams& p,
+                                       const WorkItem& item, int kv_head) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row = lane / 4 + half * 8;
+      const bool is_row = row < item.num_rows;
+      const RowPlace place =
+          RowPlaceOf(p, kv_head, item.first_row + (is_row ? row : 0));
+      const uint16_t* query =
+          static_cast<const uint16_t*>(p.query.data) +
+          OffsetOf(p.query, item.table_row, place.token, place.q_head) +
+          lane % 4 * 2;
+#pragma unroll
+      for (int k = 0; k < V::kHeadDim / 16; ++k) {
+#pragma unroll
+        for (int part = 0; part < 2; ++part) {
+          parts[k][part * 2 + half] =
+              is_row ? __ldg(reinterpret_cast<const unsigned int*>(
+                           query + k * 16 + part * 8))
+                     : 0u;
+        }
+      }
+    }
+  }
+};
+
+// Scores of 16 rows and 16 tokens, base 2; scores[n][j]: token n * 8 +
+// lane % 4 * 2 + j % 2, row lane / 4 + j / 2 * 8.
+template <IsDecodeInstance V>
+__device__ __forceinline__ void Score(const QueryFragments<V>& query,
+                                      uint32_t keys, float scale_log2,
+                                      float (&scores)[2][4]) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const uint32_t first =
+      keys + SwizzledOffset<V>(lane % 8 + lane / 16 * 8, lane / 8 % 2);
+#pragma unroll
+  for (int k = 0; k < V::kHeadDim / 16; ++k) {
+    uint32_t m[4];
+    LoadMatrices(m, first ^ (k * 32));
+    V::Element::Multiply(scores[0], query.parts[k], m[0], m[1]);
+    V::Element::Multiply(scores[1], query.parts[k], m[2], m[3]);
+  }
+#pragma unroll
+  for (int n = 0; n < 2; ++n) {
+#pragma unroll
+    for (int j = 0; j < 4; ++j) scores[n][j] *= scale_log2;
+  }
+}
+
+// Tokens from `live` on are not there.
+__device__ __forceinline__ void MaskTail(int live, float (&scores)[2][4]) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+  for (int n = 0; n < 2; ++n) {
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      if (n * 8 + lane % 4 * 2 + j % 2 >= live) scores[n][j] = -INFINITY;
+    }
+  }
+}
+
+// Raises the maxima to those of the tile, and rescales what was accumulated
+// where they grew: after a few tiles they seldom do.
+template <int kColumns>
+__device__ __forceinline__ void RaiseMax(const float (&scores)[2][4],
+                                         RowPair& rows,
+                                         float (&values)[kColumns][4]) {
+  float tile_max[2];
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    float x = fmaxf(fmaxf(scores[0][half * 2], scores[0][half * 2 + 1]),
+                    fmaxf(scores[1][half * 2], scores[1][half * 2 + 1]));
+    x = fmaxf(x, __shfl_xor_sync(kAllLanes, x, 1));
+    tile_max[half] = fmaxf(x, __shfl_xor_sync(kAllLanes, x, 2));
+  }
+  if (!__any_sync(kAllLanes,
+                  tile_max[0] > rows.max[0] || tile_max[1] > rows.max[1])) {
+    return;
+  }
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const float max = fmaxf(rows.max[half], tile_max[half]);
+    const float safe_max = max == -INFINITY ? 0.0f : max;
+    const float keep = FastExp2(rows.max[half] - safe_max);
+    rows.max[half] = max;
+    rows.safe_max[half] = safe_max;
+    rows.sum[half] *= keep;
+#pragma unroll
+    for (int i = 0; i < kColumns; ++i) {
+      values[i][half * 2] *= keep;
+      values[i][half * 2 + 1] *= keep;
+    }
+  }
+}
+
+// Turns scores into weights, as the A fragment of the product with V.
+template <IsDecodeInstance V>
+__device__ __forceinline__ void Weigh(const float (&scores)[2][4],
+                                      RowPair& rows, uint32_t (&weights)[4]) {
+#pragma unroll
+  for (int n = 0; n < 2; ++n) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float low = FastExp2(scores[n][half * 2] - rows.safe_max[half]);
+      const float high =
+          FastExp2(scores[n][half * 2 + 1] - rows.safe_max[half]);
+      rows.sum[half] += low + high;
+      weights[n * 2 + half] = V::Element::Pack(low, high);
+    }
+  }
+}
+
+template <IsDecodeInstance V>
+__device__ __forceinline__ void AddValues(const uint32_t (&weights)[4],
+                                          uint32_t tile_values,
+                                          float (&values)[V::kHeadDim / 8][4]) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const uint32_t first = tile_values + SwizzledOffset<V>(lane % 16, lane / 16);
+#pragma unroll
+  for (int n = 0; n < V::kHeadDim / 16; ++n) {
+    uint32_t m[4];
+    LoadMatricesTransposed(m, first ^ (n * 32));
+    V::Element::Multiply(values[n * 2], weights, m[0], m[1]);
+    V::Element::Multiply(values[n * 2 + 1], weights, m[2], m[3]);
+  }
+}
+
+// The warps' results in shared memory, on their way to one.
+template <IsDecodeInstance V>
+struct MergeArea {
+  // Eight floats of padding put the rows that a warp stores at once into
+  // different banks.
+  static constexpr int kRowStride = V::kHeadDim + 8;
+  static constexpr int kWarpFloats = kMaxRowsPerItem * kRowStride;
+  static_assert(V::kWarps * (kWarpFloats * sizeof(float) +
+                             kMaxRowsPerItem * sizeof(SoftmaxState)) <=
+                    V::kSharedBytes,
+                "the merge reuses the rings");
+
+  float* values;         // [kWarps, kMaxRowsPerItem, kRowStride]
+  SoftmaxState* states;  // [kWarps, kMaxRowsPerItem]
+
+  __device__ explicit MergeArea(void* shared)
+      : values(static_cast<float*>(shared)),
+        states(reinterpret_cast<SoftmaxState*>(values +
+                                               V::kWarps * kWarpFloats)) {}
+
+  __device__ __forceinline__ void Store(
+      int num_rows, const RowPair& rows,
+      const float (&columns)[V::kHeadDim / 8][4]) {
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row = lane / 4 + half * 8;
+      if (row >= num_rows) continue;
+      float* line =
+          values + warp * kWarpFloats + row * kRowStride + lane % 4 * 2;
+#pragma unroll
+      for (int i = 0; i < V::kHeadDim / 8; ++i) {
+        *reinterpret_cast<float2*>(line + i * 8) = {columns[i][half * 2],
+                                                    columns[i][half * 2 + 1]};
+      }
+      if (lane % 4 == 0) {
+        states[warp * kMaxRowsPerItem + row] = {rows.max[half], rows.sum[half]};
+      }
+    }
+  }
+};
+
+// Attends the item's rows to its tiles, and hands each row's result, four
+// dimensions at a time, to `emit(row, dim, state, float4 values)`: values are
+// unnormalised, relative to the state's maximum. All threads of the CTA call.
+template <IsDecodeInstance V, typename Emit>
+__device__ __forceinline__ void AttendRange(const DecodeParams& p,
+                                            const WorkItem& item, int kv_head,
+                                            void* shared, Emit emit) {
+  KvRing<V> ring(p, item, kv_head, shared);
+  ring.Fill();
+  QueryFragments<V> query;
+  query.Load(p, item, kv_head);
+
+  RowPair rows;
+  float values[V::kHeadDim / 8][4] = {};
+  while (ring.HasNext()) {
+    const typename KvRing<V>::Tile kv = ring.Next();
+    float scores[2][4] = {};
+    Score<V>(query, kv.keys, p.scale_log2, scores);
+    const int live = item.context_len - kv.index * kTileTokens;
+    if (live < kTileTokens) MaskTail(live, scores);
+    RaiseMax(scores, rows, values);
+    uint32_t weights[4];
+    Weigh<V>(scores, rows, weights);
+    AddValues<V>(weights, kv.values, values);
+    ring.Release();
+  }
+  ring.Drain();
+
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    rows.sum[half] += __shfl_xor_sync(kAllLanes, rows.sum[half], 1);
+    rows.sum[half] += __shfl_xor_sync(kAllLanes, rows.sum[half], 2);
+  }
+  __syncthreads();  // every warp has left its ring
+  MergeArea<V> area(shared);
+  area.Store(item.num_rows, rows, values);
+  __syncthreads();
+
+  constexpr int kQuads = V::kHeadDim / 4;
+  for (int i = static_cast<int>(threadIdx.x); i < item.num_rows * kQuads;
+       i += V::kThreads) {
+    const int row = i / kQuads;
+    const int dim = i % kQuads * 4;
+    SoftmaxState state;
+#pragma unroll
+    for (int w = 0; w < V::kWarps; ++w) {
+      state = Merge(state, area.states[w * kMaxRowsPerItem + row]);
+    }
+    float4 sum = {0.0f, 0.0f, 0.0f, 0.0f};
+#pragma unroll
+    for (int w = 0; w < V::kWarps; ++w) {
+      const SoftmaxState part = area.states[w * kMaxRowsPerItem + row];
+      const float weight = WeightOf(part.max_log2, state.max_log2);
+      const float4 x = *reinterpret_cast<const float4*>(
+          area.values + w * MergeArea<V>::kWarpFloats +
+          row * MergeArea<V>::kRowStride + dim);
+      sum.x += weight * x.x;
+      sum.y += weight * x.y;
+      sum.z += weight * x.z;
+      sum.w += weight * x.w;
+    }
+    emit(row, dim, state, sum);
+  }
+}
+
+}  // namespace paged
+
+#endif  // PAGED_KERNELS_CUDA_ATTEND_RANGE_CUH_

@@ -1,0 +1,122 @@
+// The few PTX instructions that the kernels are made of, and the element types
+// that they work on.
+#ifndef PAGED_KERNELS_CUDA_PTX_CUH_
+#define PAGED_KERNELS_CUDA_PTX_CUH_
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cstdint>
+
+#include "kernels/core/dtype.h"
+
+namespace paged {
+
+inline constexpr unsigned kAllLanes = 0xffffffffu;
+
+__device__ __forceinline__ uint32_t SharedAddress(const void* shared) {
+  return static_cast<uint32_t>(__cvta_generic_to_shared(shared));
+}
+
+// Copies 16 bytes to shared memory without passing through registers; L1 is
+// bypassed, since a KV cache is read once.
+__device__ __forceinline__ void CopyAsync16(uint32_t shared,
+                                            const void* global) {
+  asm volatile(
+      "cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(shared),
+      "l"(global));
+}
+
+// The same; when `bytes` is 0 it reads nothing and writes zeros.
+__device__ __forceinline__ void CopyAsync16OrZero(uint32_t shared,
+                                                  const void* global,
+                                                  int bytes) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared),
+               "l"(global), "r"(bytes));
+}
+
+__device__ __forceinline__ void CommitCopies() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+// Waits until at most `kPending` of the latest groups are unfinished.
+template <int kPending>
+__device__ __forceinline__ void WaitForCopies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+}
+
+// Four 8 x 8 matrices of 16-bit elements; lane l gives the address of row
+// l % 8 of matrix l / 8.
+__device__ __forceinline__ void LoadMatrices(uint32_t (&m)[4],
+                                             uint32_t shared) {
+  asm volatile(
+      "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+      : "=r"(m[0]), "=r"(m[1]), "=r"(m[2]), "=r"(m[3])
+      : "r"(shared)
+      : "memory");
+}
+
+__device__ __forceinline__ void LoadMatricesTransposed(uint32_t (&m)[4],
+                                                       uint32_t shared) {
+  asm volatile(
+      "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+      : "=r"(m[0]), "=r"(m[1]), "=r"(m[2]), "=r"(m[3])
+      : "r"(shared)
+      : "memory");
+}
+
+// 2^x within 2 ulp; 0 for minus infinity.
+__device__ __forceinline__ float FastExp2(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+// What a storage type means to the tensor cores. Multiply adds A (16 x 16,
+// rows) times B (16 x 8, columns) to a float32 accumulator.
+template <ElementKind kElement>
+struct DeviceElement;
+
+template <>
+struct DeviceElement<ElementKind::kF16> {
+  using Type = __half;
+
+  static __device__ __forceinline__ uint32_t Pack(float low, float high) {
+    const __half2 pair = __floats2half2_rn(low, high);
+    return *reinterpret_cast<const uint32_t*>(&pair);
+  }
+
+  static __device__ __forceinline__ void Multiply(float (&c)[4],
+                                                  const uint32_t (&a)[4],
+                                                  uint32_t b0, uint32_t b1) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  }
+};
+
+template <>
+struct DeviceElement<ElementKind::kBF16> {
+  using Type = __nv_bfloat16;
+
+  static __device__ __forceinline__ uint32_t Pack(float low, float high) {
+    const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+    return *reinterpret_cast<const uint32_t*>(&pair);
+  }
+
+  static __device__ __forceinline__ void Multiply(float (&c)[4],
+                                                  const uint32_t (&a)[4],
+                                                  uint32_t b0, uint32_t b1) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  }
+};
+
+}  // namespace paged
+
+#endif  // PAGED_KERNELS_CUDA_PTX_CUH_

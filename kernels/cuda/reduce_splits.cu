@@ -1,0 +1,110 @@
+// The second pass of split_k: merges the partials of each row in split order.
+//
+// Grid    rows (sequence, kv head, row) dealt to CTAs of four warps.
+// Warp    one row: the largest maximum first, then 32 splits at a time, whose
+//         weights the lanes compute and hand round.
+// Lane    four neighbouring dimensions, and again every 128.
+#include "kernels/core/partition.h"
+#include "kernels/cuda/epilogue.cuh"
+#include "kernels/cuda/launch.h"
+
+namespace paged {
+namespace {
+
+constexpr int kRowsPerCta = 4;
+
+// State of split `split`, or the empty state past the last one.
+__device__ __forceinline__ SoftmaxState StateOf(const DecodeParams& p,
+                                                int64_t first_row, int split) {
+  const int64_t stride = int64_t{p.num_kv_heads} * p.rows_per_item;
+  return split < p.num_splits ? p.partials.states[first_row + split * stride]
+                              : SoftmaxState{};
+}
+
+template <typename Element>
+__global__ void __launch_bounds__(kRowsPerCta * 32)
+    ReduceSplitsKernel(const __grid_constant__ DecodeParams p) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const uint32_t rows = static_cast<uint32_t>(NumRows(p));
+  const uint32_t num_kv_heads = static_cast<uint32_t>(p.num_kv_heads);
+  const uint32_t index = blockIdx.x * kRowsPerCta + threadIdx.x / 32;
+  const uint32_t seq_head = index / rows;
+  const int row = static_cast<int>(index - seq_head * rows);
+  const int seq = static_cast<int>(seq_head / num_kv_heads);
+  const int kv_head = static_cast<int>(seq_head) - seq * p.num_kv_heads;
+  if (seq >= p.num_seqs) return;
+
+  const int row_tile = row / p.rows_per_item;
+  const int64_t first_row =
+      PartialRow(p, FirstPartial(p, seq, row_tile), kv_head,
+                 row - row_tile * p.rows_per_item);
+  const int64_t split_stride =
+      int64_t{p.num_kv_heads} * p.rows_per_item * p.value_dim;
+
+  float max = -INFINITY;
+  for (int split = lane; split < p.num_splits; split += 32) {
+    max = fmaxf(max, StateOf(p, first_row, split).max_log2);
+  }
+#pragma unroll
+  for (int step = 16; step > 0; step /= 2) {
+    max = fmaxf(max, __shfl_xor_sync(kAllLanes, max, step));
+  }
+
+  for (int dim = lane * 4; dim - lane * 4 < p.value_dim; dim += 128) {
+    const bool has_dim = dim < p.value_dim;
+    const float* values =
+        p.partials.values + first_row * p.value_dim + (has_dim ? dim : 0);
+    SoftmaxState total{max, 0.0f};
+    float4 sum = {0.0f, 0.0f, 0.0f, 0.0f};
+    for (int chunk = 0; chunk < p.num_splits; chunk += 32) {
+      const SoftmaxState state = StateOf(p, first_row, chunk + lane);
+      const float weight = WeightOf(state.max_log2, max);
+      const int count = min(32, p.num_splits - chunk);
+#pragma unroll 8
+      for (int i = 0; i < count; ++i) {
+        const float split_weight = __shfl_sync(kAllLanes, weight, i);
+        const float split_sum = __shfl_sync(kAllLanes, state.sum, i);
+        // What an empty split left in its values is nobody's business.
+        if (split_sum == 0.0f) continue;
+        const float4 x = *reinterpret_cast<const float4*>(
+            values + (chunk + i) * split_stride);
+        total.sum += split_weight * split_sum;
+        sum.x += split_weight * x.x;
+        sum.y += split_weight * x.y;
+        sum.z += split_weight * x.z;
+        sum.w += split_weight * x.w;
+      }
+    }
+    if (has_dim) {
+      StoreOutput<Element>(p, seq, kv_head, row, dim, total, sum);
+    }
+  }
+}
+
+const void* FunctionOf(ElementKind output) {
+  return output == ElementKind::kF16
+             ? reinterpret_cast<const void*>(
+                   &ReduceSplitsKernel<DeviceElement<ElementKind::kF16>>)
+             : reinterpret_cast<const void*>(
+                   &ReduceSplitsKernel<DeviceElement<ElementKind::kBF16>>);
+}
+
+}  // namespace
+
+cudaError_t PrepareReduceSplits(ElementKind output) {
+  cudaFuncAttributes attributes;  // asking for them loads the kernel
+  return cudaFuncGetAttributes(&attributes, FunctionOf(output));
+}
+
+cudaError_t LaunchReduceSplits(ElementKind output, const DecodeParams& p,
+                               cudaStream_t stream) {
+  const int64_t rows = int64_t{p.num_seqs} * p.num_kv_heads * NumRows(p);
+  const unsigned ctas =
+      static_cast<unsigned>((rows + kRowsPerCta - 1) / kRowsPerCta);
+  DecodeParams params = p;
+  void* arguments[] = {&params};
+  return cudaLaunchKernel(FunctionOf(output), dim3(ctas),
+                          dim3(kRowsPerCta * 32), arguments, 0, stream);
+}
+
+}  // namespace paged
