@@ -1,6 +1,5 @@
 #include "paged/internal/rules.h"
 
-#include <algorithm>
 #include <array>
 
 #include "absl/strings/str_cat.h"
@@ -52,7 +51,7 @@ absl::Status CheckNotNull(const char* field, const void* pointer) {
 
 absl::Status CheckAxes(const char* tensor, absl::Span<const Axis> axes, int dim,
                        Overlap overlap) {
-  std::array<Axis, kMaxAxes> sorted{};
+  std::array<Axis, kMaxAxes> sorted{};  // by stride, several vectors each
   std::size_t num_sorted = 0;
   for (const Axis& axis : axes) {
     // The stride of a single vector is never multiplied by more than 0.
@@ -62,7 +61,12 @@ absl::Status CheckAxes(const char* tensor, absl::Span<const Axis> axes, int dim,
           tensor, ".", axis.name, " must be at least ", least,
           ", or all strides 0 for a dense tensor; got ", axis.stride));
     }
-    if (axis.extent > 1) sorted[num_sorted++] = axis;
+    if (axis.extent <= 1) continue;
+    std::size_t at = num_sorted++;
+    for (; at > 0 && sorted[at - 1].stride > axis.stride; --at) {
+      sorted[at] = sorted[at - 1];
+    }
+    sorted[at] = axis;
   }
   if (const double extent = ExtentOf(axes, dim);
       extent > static_cast<double>(kMaxExtent)) {
@@ -72,17 +76,14 @@ absl::Status CheckAxes(const char* tensor, absl::Span<const Axis> axes, int dim,
   }
   if (overlap == Overlap::kAllowed) return absl::OkStatus();
 
-  const auto end = sorted.begin() + num_sorted;
-  std::sort(sorted.begin(), end,
-            [](const Axis& a, const Axis& b) { return a.stride < b.stride; });
   int64_t span = dim;  // elements of the axes so far
-  for (auto axis = sorted.begin(); axis != end; ++axis) {
-    if (axis->stride < span) {
+  for (const Axis& axis : absl::MakeConstSpan(sorted.data(), num_sorted)) {
+    if (axis.stride < span) {
       return absl::InvalidArgumentError(
-          absl::StrCat(tensor, ".", axis->name, " must be at least ", span,
-                       ", so that no two vectors overlap; got ", axis->stride));
+          absl::StrCat(tensor, ".", axis.name, " must be at least ", span,
+                       ", so that no two vectors overlap; got ", axis.stride));
     }
-    span += (axis->extent - 1) * axis->stride;
+    span += (axis.extent - 1) * axis.stride;
   }
   return absl::OkStatus();
 }
