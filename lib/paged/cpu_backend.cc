@@ -10,6 +10,7 @@
 #include "kernels/cpu/decode_kernels.h"
 #include "kernels/cpu/thread_pool.h"
 #include "paged/internal/lower.h"
+#include "paged/internal/run_checks.h"
 #include "paged/internal/status_macros.h"
 
 namespace paged {
@@ -17,30 +18,6 @@ namespace {
 
 // A cache line, so that two workspaces never share one.
 constexpr std::size_t kAlignment = 64;
-
-absl::Status ThrustNotBuilt() {
-  return absl::UnimplementedError(
-      "variant thrust on the CPU needs Thrust's headers, which this build was "
-      "made without");
-}
-
-absl::Status ToStatus(ThrustStatus status) {
-  switch (status) {
-    case ThrustStatus::kOk:
-      return absl::OkStatus();
-    case ThrustStatus::kNotBuilt:
-      return ThrustNotBuilt();
-    case ThrustStatus::kWorkspaceTooSmall:
-      return absl::ResourceExhaustedError(
-          "workspace is too small for what Thrust asked for");
-    case ThrustStatus::kCapturing:
-      return absl::FailedPreconditionError(
-          "variant thrust cannot be captured into a graph");
-    case ThrustStatus::kDeviceError:
-      break;
-  }
-  return absl::InternalError("variant thrust failed on the CPU");
-}
 
 struct FreeDeleter {
   void operator()(void* data) const { std::free(data); }
@@ -51,15 +28,14 @@ class CpuBackend final : public Backend {
   explicit CpuBackend(const CpuOptions& options)
       : pool_(CpuProfile(options.num_threads).num_units),
         // Of the threads that the system gave.
-        profile_(CpuProfile(pool_.num_threads())),
-        fingerprint_(FingerprintOf(profile_)) {}
+        profile_(CpuProfile(pool_.num_threads())) {}
 
   const DeviceProfile& profile() const override { return profile_; }
 
   absl::Status Prepare(const DecodePlan& plan) override {
-    PAGED_RETURN_IF_ERROR(CheckDevice(plan));
+    PAGED_RETURN_IF_ERROR(internal::CheckPlanDevice(plan, profile_));
     if (plan.variant == Variant::kThrust && !HasThrustOnHost()) {
-      return ThrustNotBuilt();
+      return internal::ToStatus(ThrustStatus::kNotBuilt);
     }
     return absl::OkStatus();
   }
@@ -68,12 +44,9 @@ class CpuBackend final : public Backend {
 
   absl::Status InitWorkspace(const DecodePlan& plan,
                              const RunContext& context) override {
-    PAGED_RETURN_IF_ERROR(CheckDevice(plan));
-    if (context.workspace.bytes < plan.workspace_bytes) {
-      return absl::ResourceExhaustedError(absl::StrCat(
-          "workspace.bytes must be at least the plan's ", plan.workspace_bytes,
-          "; got ", context.workspace.bytes));
-    }
+    PAGED_RETURN_IF_ERROR(internal::CheckPlanDevice(plan, profile_));
+    PAGED_RETURN_IF_ERROR(
+        internal::CheckWorkspace(plan, context.workspace, profile_.kind));
     if (plan.control_bytes > 0) {
       std::memset(context.workspace.data, 0, plan.control_bytes);
     }
@@ -88,16 +61,8 @@ class CpuBackend final : public Backend {
   absl::Status Synchronize(Stream) override { return absl::OkStatus(); }
 
  private:
-  absl::Status CheckDevice(const DecodePlan& plan) const {
-    if (plan.device_fingerprint == fingerprint_) return absl::OkStatus();
-    return absl::FailedPreconditionError(
-        absl::StrCat("plan must be made for this device, ", profile_.name,
-                     "; it was made for another"));
-  }
-
   ThreadPool pool_;
   DeviceProfile profile_;
-  uint64_t fingerprint_;
   std::unique_ptr<void, FreeDeleter> reserved_;
   std::size_t reserved_bytes_ = 0;
 };
@@ -143,40 +108,18 @@ absl::Status CpuBackend::Run(const DecodePlan& plan, const DecodeArgs& args,
       return absl::OkStatus();
     case Variant::kThrust:
       if (launch.params.num_seqs == 0) return absl::OkStatus();
-      return ToStatus(RunThrustOnHost(launch.kv_element, launch.params,
-                                      launch.workspace.data,
-                                      launch.workspace.bytes));
+      return internal::ToStatus(
+          RunThrustOnHost(launch.kv_element, launch.params,
+                          launch.workspace.data, launch.workspace.bytes));
     case Variant::kAuto:
       break;
   }
   return absl::InternalError("plan.variant must not be auto");
 }
 
-AppendTensor TensorOf(const void* rows, const TokenStrides& strides, void* pool,
-                      const KvStrides& pool_strides, int head_dim) {
-  return {.rows = rows,
-          .token_stride = strides.token_stride,
-          .head_stride = strides.head_stride,
-          .pool = pool,
-          .layout = {.data = nullptr,
-                     .block_stride = pool_strides.block_stride,
-                     .slot_stride = pool_strides.slot_stride,
-                     .head_stride = pool_strides.head_stride},
-          .head_dim = head_dim};
-}
-
 absl::Status CpuBackend::AppendKv(const AppendKvArgs& args, Stream) {
   PAGED_ASSIGN_OR_RETURN(const AppendKvArgs a, ValidateAppend(args));
-  RunAppendKv({.key = TensorOf(a.key, a.key_strides, a.key_cache,
-                               a.key_cache_strides, a.head_dim),
-               .value = TensorOf(a.value, a.value_strides, a.value_cache,
-                                 a.value_cache_strides, a.value_dim),
-               .slot_mapping = a.slot_mapping,
-               .num_tokens = a.num_tokens,
-               .num_kv_heads = a.num_kv_heads,
-               .block_size = a.block_size,
-               .num_slots = a.num_blocks * a.block_size,
-               .element_bytes = SizeOf(a.dtype)});
+  RunAppendKv(internal::LowerAppend(a));
   return absl::OkStatus();
 }
 

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "paged/internal/scale_profile.h"
 
 namespace paged {
 namespace {
@@ -47,44 +48,26 @@ DeviceProfile MakeH200() {
   };
 }
 
-// Another GPU's memory system as a scaled H200: the same share of the nominal
-// bandwidth and of the SMs, and as many bytes in flight per SM as that rate
-// needs at the same latency (Little's law).
-DeviceProfile ScaleMemory(DeviceProfile profile, double nominal_gb_per_s) {
-  const DeviceProfile& h200 = H200Profile();
-  const double rate = nominal_gb_per_s / kH200NominalGbPerS;
-  const double units = static_cast<double>(profile.num_units) / kH200Units;
-  profile.is_estimated = true;
-  profile.bandwidth_gb_per_s = h200.bandwidth_gb_per_s * rate;
-  profile.knee_units = h200.knee_units * units;
-  profile.knee_bytes = h200.knee_bytes * rate / units;
-  profile.knee_exponent = h200.knee_exponent;
-  profile.v1_fixed_us = h200.v1_fixed_us;
-  profile.second_pass_fixed_us = h200.second_pass_fixed_us;
-  profile.second_pass_us_per_split = h200.second_pass_us_per_split;
-  return profile;
-}
-
 DeviceProfile MakeH100() {
   DeviceProfile profile = H200Profile();
   profile.name = "NVIDIA H100 SXM";
   profile.l2_bytes = int64_t{50} << 20;
-  return ScaleMemory(profile, 3350);
+  return internal::ScaleFromH200(profile, 3350);
 }
 
 DeviceProfile MakeRtx3090() {
-  return ScaleMemory({.name = "NVIDIA GeForce RTX 3090",
-                      .kind = DeviceKind::kCuda,
-                      .num_units = 82,
-                      .max_threads_per_unit = 1536,
-                      .max_ctas_per_unit = 16,
-                      .registers_per_unit = 65536,
-                      .shared_bytes_per_unit = 100 * 1024,
-                      .shared_bytes_per_cta = 99 * 1024,
-                      .reserved_shared_per_cta = 1024,
-                      .compute_capability = 86,
-                      .l2_bytes = int64_t{6} << 20},
-                     936);
+  return internal::ScaleFromH200({.name = "NVIDIA GeForce RTX 3090",
+                                  .kind = DeviceKind::kCuda,
+                                  .num_units = 82,
+                                  .max_threads_per_unit = 1536,
+                                  .max_ctas_per_unit = 16,
+                                  .registers_per_unit = 65536,
+                                  .shared_bytes_per_unit = 100 * 1024,
+                                  .shared_bytes_per_cta = 99 * 1024,
+                                  .reserved_shared_per_cta = 1024,
+                                  .compute_capability = 86,
+                                  .l2_bytes = int64_t{6} << 20},
+                                 936);
 }
 
 // Cores that the affinity mask leaves to this process.
@@ -116,6 +99,34 @@ int DefaultNumThreads() {
 constexpr double kCpuGbPerSPerThread = 1.0;
 
 }  // namespace
+
+namespace internal {
+
+DeviceProfile WithMemoryOf(DeviceProfile profile,
+                           const DeviceProfile& measured) {
+  profile.is_estimated = measured.is_estimated;
+  profile.bandwidth_gb_per_s = measured.bandwidth_gb_per_s;
+  profile.knee_units = measured.knee_units;
+  profile.knee_bytes = measured.knee_bytes;
+  profile.knee_exponent = measured.knee_exponent;
+  profile.v1_fixed_us = measured.v1_fixed_us;
+  profile.second_pass_fixed_us = measured.second_pass_fixed_us;
+  profile.second_pass_us_per_split = measured.second_pass_us_per_split;
+  return profile;
+}
+
+DeviceProfile ScaleFromH200(DeviceProfile profile, double nominal_gb_per_s) {
+  const double rate = nominal_gb_per_s / kH200NominalGbPerS;
+  const double units = static_cast<double>(profile.num_units) / kH200Units;
+  profile = WithMemoryOf(profile, H200Profile());
+  profile.is_estimated = true;
+  profile.bandwidth_gb_per_s *= rate;
+  profile.knee_units *= units;
+  profile.knee_bytes *= rate / units;
+  return profile;
+}
+
+}  // namespace internal
 
 const DeviceProfile& H200Profile() {
   static const DeviceProfile* const kProfile = new DeviceProfile(MakeH200());

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/baseline/thrust_decode.h"
 #include "kernels/core/online_softmax.h"
+#include "paged/internal/run_checks.h"
 #include "paged/internal/status_macros.h"
 
 namespace paged::internal {
@@ -12,20 +13,10 @@ namespace {
 
 // What cp.async and the vectorised stores of the output move at once.
 constexpr std::size_t kVectorBytes = 16;
-constexpr std::size_t kCpuWorkspaceAlignment = 64;
 
 std::size_t RoundUp(std::size_t bytes) {
   return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment *
          kWorkspaceAlignment;
-}
-
-absl::Status CheckAligned(const char* field, const void* pointer,
-                          std::size_t alignment) {
-  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-  if (address % alignment == 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(field, " must be aligned to ",
-                                                 alignment, " bytes; got 0x",
-                                                 absl::Hex(address)));
 }
 
 absl::Status CheckCudaPointers(const DecodeArgs& args) {
@@ -40,19 +31,6 @@ absl::Status CheckCudaPointers(const DecodeArgs& args) {
   PAGED_RETURN_IF_ERROR(
       CheckAligned("context_lens", args.context_lens, sizeof(int32_t)));
   return CheckAligned("lse", args.lse, sizeof(float));
-}
-
-absl::Status CheckWorkspace(const DecodePlan& plan, const Workspace& workspace,
-                            DeviceKind kind) {
-  if (plan.workspace_bytes == 0) return absl::OkStatus();
-  if (workspace.bytes < plan.workspace_bytes || workspace.data == nullptr) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "workspace must hold ", plan.workspace_bytes, " bytes; got ",
-        workspace.data == nullptr ? 0 : workspace.bytes));
-  }
-  return CheckAligned(
-      "workspace", workspace.data,
-      kind == DeviceKind::kCuda ? kWorkspaceAlignment : kCpuWorkspaceAlignment);
 }
 
 // The field of two shapes that differs first, for the error's text.
@@ -156,11 +134,7 @@ absl::StatusOr<Launch> Lower(const DecodePlan& plan, const DecodeArgs& args,
     return absl::UnimplementedError(
         "schedule must be null: chunk lists are not built");
   }
-  if (plan.device_fingerprint != FingerprintOf(profile)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("plan must be made for this device, ", profile.name,
-                     "; got a plan for another"));
-  }
+  PAGED_RETURN_IF_ERROR(CheckPlanDevice(plan, profile));
   PAGED_ASSIGN_OR_RETURN(const DecodeProblem problem, Validate(args));
   PAGED_RETURN_IF_ERROR(CheckSameShape(plan, problem.shape()));
   if (profile.kind == DeviceKind::kCuda) {

@@ -1,0 +1,186 @@
+#include "paged/cuda_backend.h"
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/baseline/thrust_decode.h"
+#include "kernels/cuda/launch.h"
+#include "paged/internal/cuda_profile.h"
+#include "paged/internal/cuda_status.h"
+#include "paged/internal/lower.h"
+#include "paged/internal/run_checks.h"
+#include "paged/internal/status_macros.h"
+
+namespace paged {
+namespace {
+
+using internal::CudaStatus;
+
+// Makes a device current, and the previous one again at the end.
+class DeviceGuard {
+ public:
+  explicit DeviceGuard(int device) {
+    error_ = cudaGetDevice(&previous_);
+    if (error_ == cudaSuccess && previous_ != device) {
+      error_ = cudaSetDevice(device);
+      changed_ = error_ == cudaSuccess;
+    }
+  }
+  ~DeviceGuard() {
+    if (changed_) (void)cudaSetDevice(previous_);
+  }
+  DeviceGuard(const DeviceGuard&) = delete;
+  DeviceGuard& operator=(const DeviceGuard&) = delete;
+
+  absl::Status status() const { return CudaStatus(error_, "current device"); }
+
+ private:
+  int previous_ = 0;
+  bool changed_ = false;
+  cudaError_t error_ = cudaSuccess;
+};
+
+struct CudaFree {
+  void operator()(void* data) const { (void)cudaFree(data); }
+};
+
+absl::StatusOr<const DecodeKernel*> KernelOf(const DecodePlan& plan) {
+  const Instance& instance = plan.instance;
+  const DecodeKernel* kernel =
+      FindDecodeKernel(internal::KindOf(instance.kv_dtype), instance.head_dim,
+                       {instance.warps, instance.stages});
+  if (kernel == nullptr) {
+    return absl::UnimplementedError(
+        absl::StrCat("no kernel of this build is the plan's instance; got ",
+                     NameOf(instance)));
+  }
+  return kernel;
+}
+
+class CudaBackend final : public Backend {
+ public:
+  CudaBackend(int device, DeviceProfile profile)
+      : device_(device), profile_(std::move(profile)) {}
+
+  const DeviceProfile& profile() const override { return profile_; }
+  absl::Status Prepare(const DecodePlan& plan) override;
+  absl::StatusOr<Workspace> Reserve(std::size_t bytes) override;
+  absl::Status InitWorkspace(const DecodePlan& plan,
+                             const RunContext& context) override;
+  absl::Status Run(const DecodePlan& plan, const DecodeArgs& args,
+                   const RunContext& context) override;
+  absl::Status AppendKv(const AppendKvArgs& args, Stream stream) override;
+  absl::Status Synchronize(Stream stream) override;
+
+ private:
+  int device_;
+  DeviceProfile profile_;
+  std::unique_ptr<void, CudaFree> reserved_;
+  std::size_t reserved_bytes_ = 0;
+};
+
+absl::Status CudaBackend::Prepare(const DecodePlan& plan) {
+  PAGED_RETURN_IF_ERROR(internal::CheckPlanDevice(plan, profile_));
+  if (plan.variant == Variant::kThrust) return absl::OkStatus();
+  const DeviceGuard guard(device_);
+  PAGED_RETURN_IF_ERROR(guard.status());
+  PAGED_ASSIGN_OR_RETURN(const DecodeKernel* kernel, KernelOf(plan));
+  PAGED_RETURN_IF_ERROR(
+      CudaStatus(PrepareDecodeKernel(*kernel), "decode kernel"));
+  if (plan.reduction == Reduction::kSecondPass) {
+    return CudaStatus(PrepareReduceSplits(kernel->config.element),
+                      "reduction kernel");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Workspace> CudaBackend::Reserve(std::size_t bytes) {
+  if (bytes > reserved_bytes_) {
+    const DeviceGuard guard(device_);
+    PAGED_RETURN_IF_ERROR(guard.status());
+    void* grown = nullptr;
+    PAGED_RETURN_IF_ERROR(
+        CudaStatus(cudaMalloc(&grown, bytes),
+                   absl::StrCat("workspace of ", bytes, " bytes")));
+    reserved_.reset(grown);
+    reserved_bytes_ = bytes;
+    // Zero is what a fresh control area holds.
+    PAGED_RETURN_IF_ERROR(CudaStatus(cudaMemset(grown, 0, bytes), "workspace"));
+  }
+  return Workspace{.data = reserved_.get(), .bytes = reserved_bytes_};
+}
+
+absl::Status CudaBackend::InitWorkspace(const DecodePlan& plan,
+                                        const RunContext& context) {
+  PAGED_RETURN_IF_ERROR(internal::CheckPlanDevice(plan, profile_));
+  PAGED_RETURN_IF_ERROR(
+      internal::CheckWorkspace(plan, context.workspace, profile_.kind));
+  if (plan.control_bytes == 0) return absl::OkStatus();
+  const DeviceGuard guard(device_);
+  PAGED_RETURN_IF_ERROR(guard.status());
+  return CudaStatus(cudaMemsetAsync(context.workspace.data, 0,
+                                    plan.control_bytes, context.stream),
+                    "control area");
+}
+
+absl::Status CudaBackend::Run(const DecodePlan& plan, const DecodeArgs& args,
+                              const RunContext& context) {
+  PAGED_ASSIGN_OR_RETURN(const internal::Launch launch,
+                         internal::Lower(plan, args, profile_, context));
+  if (launch.params.num_seqs == 0) return absl::OkStatus();
+  const DeviceGuard guard(device_);
+  PAGED_RETURN_IF_ERROR(guard.status());
+  if (launch.variant == Variant::kThrust) {
+    const ThrustStatus status =
+        RunThrustOnCuda(launch.kv_element, launch.params, launch.workspace.data,
+                        launch.workspace.bytes, context.stream);
+    return status == ThrustStatus::kDeviceError
+               ? CudaStatus(cudaGetLastError(), "variant thrust")
+               : internal::ToStatus(status);
+  }
+  PAGED_ASSIGN_OR_RETURN(const DecodeKernel* kernel, KernelOf(plan));
+  if (launch.variant == Variant::kV1) {
+    return CudaStatus(kernel->launch_v1(launch.params, context.stream),
+                      "v1 kernel");
+  }
+  PAGED_RETURN_IF_ERROR(CudaStatus(
+      kernel->launch_split_k(launch.params, context.stream), "split_k kernel"));
+  return CudaStatus(
+      LaunchReduceSplits(launch.query_element, launch.params, context.stream),
+      "reduction kernel");
+}
+
+absl::Status CudaBackend::AppendKv(const AppendKvArgs& args, Stream stream) {
+  PAGED_ASSIGN_OR_RETURN(const AppendKvArgs valid, ValidateAppend(args));
+  const DeviceGuard guard(device_);
+  PAGED_RETURN_IF_ERROR(guard.status());
+  return CudaStatus(LaunchAppendKv(internal::LowerAppend(valid), stream),
+                    "append kernel");
+}
+
+absl::Status CudaBackend::Synchronize(Stream stream) {
+  const DeviceGuard guard(device_);
+  PAGED_RETURN_IF_ERROR(guard.status());
+  return CudaStatus(cudaStreamSynchronize(stream), "stream");
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Backend>> MakeCudaBackend(
+    const CudaOptions& options) {
+  int count = 0;
+  PAGED_RETURN_IF_ERROR(CudaStatus(cudaGetDeviceCount(&count), "CUDA devices"));
+  if (options.device < 0 || options.device >= count) {
+    return absl::UnavailableError(
+        absl::StrCat("device must be one of the machine's ", count, "; got ",
+                     options.device));
+  }
+  PAGED_ASSIGN_OR_RETURN(DeviceProfile profile,
+                         internal::QueryCudaProfile(options.device));
+  return std::make_unique<CudaBackend>(options.device, std::move(profile));
+}
+
+}  // namespace paged

@@ -1,0 +1,17 @@
+// The profile of a GPU of this machine.
+#ifndef PAGED_LIB_PAGED_INTERNAL_CUDA_PROFILE_H_
+#define PAGED_LIB_PAGED_INTERNAL_CUDA_PROFILE_H_
+
+#include "absl/status/statusor.h"
+#include "paged/device_profile.h"
+
+namespace paged::internal {
+
+// Limits as CUDA reports them. Memory and launch figures are those of the
+// measured profile of the same name, where there is one; else the H200's,
+// scaled by nominal bandwidth, and marked estimated.
+absl::StatusOr<DeviceProfile> QueryCudaProfile(int device);
+
+}  // namespace paged::internal
+
+#endif  // PAGED_LIB_PAGED_INTERNAL_CUDA_PROFILE_H_

@@ -1,0 +1,68 @@
+#include "paged/internal/run_checks.h"
+
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "paged/internal/lower.h"
+
+namespace paged::internal {
+namespace {
+
+// A cache line, so that two workspaces never share one.
+constexpr std::size_t kCpuWorkspaceAlignment = 64;
+
+}  // namespace
+
+absl::Status CheckPlanDevice(const DecodePlan& plan,
+                             const DeviceProfile& profile) {
+  if (plan.device_fingerprint == FingerprintOf(profile)) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("plan must be made for this device, ", profile.name,
+                   "; got a plan for another"));
+}
+
+absl::Status CheckAligned(const char* field, const void* pointer,
+                          std::size_t alignment) {
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  if (address % alignment == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(field, " must be aligned to ",
+                                                 alignment, " bytes; got 0x",
+                                                 absl::Hex(address)));
+}
+
+absl::Status CheckWorkspace(const DecodePlan& plan, const Workspace& workspace,
+                            DeviceKind kind) {
+  if (plan.workspace_bytes == 0) return absl::OkStatus();
+  if (workspace.bytes < plan.workspace_bytes || workspace.data == nullptr) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "workspace must hold ", plan.workspace_bytes, " bytes; got ",
+        workspace.data == nullptr ? 0 : workspace.bytes));
+  }
+  return CheckAligned(
+      "workspace", workspace.data,
+      kind == DeviceKind::kCuda ? kWorkspaceAlignment : kCpuWorkspaceAlignment);
+}
+
+absl::Status ToStatus(ThrustStatus status) {
+  switch (status) {
+    case ThrustStatus::kOk:
+      return absl::OkStatus();
+    case ThrustStatus::kWorkspaceTooSmall:
+      return absl::ResourceExhaustedError(
+          "workspace is too small for what Thrust asked for");
+    case ThrustStatus::kCapturing:
+      return absl::FailedPreconditionError(
+          "variant thrust cannot be captured into a graph");
+    case ThrustStatus::kNotBuilt:
+      return absl::UnimplementedError(
+          "variant thrust is not in this build: Thrust's headers were not "
+          "found");
+    case ThrustStatus::kDeviceError:
+      break;
+  }
+  return absl::InternalError("variant thrust failed");
+}
+
+}  // namespace paged::internal
