@@ -1,0 +1,53 @@
+#include "apps/decode_flags.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "paged/internal/status_macros.h"
+
+namespace paged {
+namespace {
+
+// A flag's error, which a parser of the library knows by the field's name.
+absl::Status NameFlag(const absl::Status& error) {
+  return absl::Status(error.code(), absl::StrCat("--", error.message()));
+}
+
+}  // namespace
+
+FlagTable DecodeFlagTable() {
+  return {
+      {"splits", "N",
+       "splits per sequence, 0 (automatic) to 1024; else $PAGED_SPLITS, else "
+       "0"},
+      {"reduction", "auto|second_pass",
+       "how splits are merged; else $PAGED_REDUCTION, else auto"},
+      {"head_packing", "on|off",
+       "whether q heads of a group share one read of K and V (on)"},
+  };
+}
+
+absl::StatusOr<DecodeOptions> DecodeOptionsFrom(const Flags& flags) {
+  DecodeOptions options;
+  const std::optional<std::string> variant = flags.Text("variant");
+  if (variant.has_value() && *variant != "all") {
+    const absl::StatusOr<Variant> parsed = ParseVariant(*variant);
+    if (!parsed.ok()) return NameFlag(parsed.status());
+    options.variant = *parsed;
+  }
+  PAGED_ASSIGN_OR_RETURN(options.splits,
+                         flags.Int("splits", {.min = 0, .max = kMaxSplits}));
+  if (const auto text = flags.Text("reduction"); text.has_value()) {
+    const absl::StatusOr<Reduction> parsed = ParseReduction(*text);
+    if (!parsed.ok()) return NameFlag(parsed.status());
+    options.reduction = *parsed;
+  }
+  if (const auto text = flags.Text("head_packing"); text.has_value()) {
+    const absl::StatusOr<HeadPacking> parsed = ParseHeadPacking(*text);
+    if (!parsed.ok()) return NameFlag(parsed.status());
+    options.head_packing = *parsed;
+  }
+  return options;
+}
+
+}  // namespace paged

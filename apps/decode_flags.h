@@ -1,0 +1,22 @@
+// The flags that run and explain share: what a user may force.
+#ifndef PAGED_APPS_DECODE_FLAGS_H_
+#define PAGED_APPS_DECODE_FLAGS_H_
+
+#include "absl/status/statusor.h"
+#include "apps/flags.h"
+#include "paged/options.h"
+
+namespace paged {
+
+// --splits, --reduction and --head_packing.
+FlagTable DecodeFlagTable();
+
+// What was given; the rest is left to the environment. Reads --variant as
+// well, unless it is "all".
+absl::StatusOr<DecodeOptions> DecodeOptionsFrom(const Flags& flags);
+
+inline constexpr IntRange kBlockSizeRange = {.min = 1, .max = 1024};
+
+}  // namespace paged
+
+#endif  // PAGED_APPS_DECODE_FLAGS_H_
