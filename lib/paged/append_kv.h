@@ -50,14 +50,14 @@ struct AppendKvArgs {
 
   const void* key = nullptr;    // [num_tokens, num_kv_heads, head_dim]
   const void* value = nullptr;  // [num_tokens, num_kv_heads, value_dim]
-  TokenStrides key_strides;
-  TokenStrides value_strides;
+  TokenStrides key_strides = {};
+  TokenStrides value_strides = {};
 
   void* key_cache =
       nullptr;  // [num_blocks, block_size, num_kv_heads, head_dim]
   void* value_cache = nullptr;
-  KvStrides key_cache_strides;
-  KvStrides value_cache_strides;
+  KvStrides key_cache_strides = {};
+  KvStrides value_cache_strides = {};
 
   // [num_tokens]: block * block_size + slot. A negative entry, and one past
   // the pool, writes nothing. Distinct tokens name distinct slots.

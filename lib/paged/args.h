@@ -65,10 +65,10 @@ struct DecodeShape {
   float scale = 0.0f;  // of the scores; 0 means 1 / sqrt(head_dim)
   int window = 0;      // tokens of a sliding window; 0 means none, else unbuilt
 
-  RowStrides query;
-  KvStrides key;
-  KvStrides value;
-  RowStrides output;
+  RowStrides query = {};
+  KvStrides key = {};
+  KvStrides value = {};
+  RowStrides output = {};
   int64_t block_table_stride = 0;  // of a row; 0 means max_blocks_per_seq
 
   friend bool operator==(const DecodeShape&, const DecodeShape&) = default;
@@ -77,7 +77,7 @@ struct DecodeShape {
 // A decode step: its shape, and where its tensors lie. Pointers are of the
 // backend's memory (device memory on CUDA, host memory on the CPU).
 struct DecodeArgs {
-  DecodeShape shape;
+  DecodeShape shape = {};
 
   const void* query = nullptr;      // [num_seqs, q_len, num_q_heads, head_dim]
   const void* key_cache = nullptr;  // [num_blocks, block_size,

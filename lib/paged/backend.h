@@ -40,7 +40,7 @@ class Schedule;
 // Where a run takes place. The CPU ignores the stream.
 struct RunContext {
   Stream stream = nullptr;
-  Workspace workspace;
+  Workspace workspace = {};
   const Schedule* schedule = nullptr;
 };
 

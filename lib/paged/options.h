@@ -61,11 +61,11 @@ struct InstanceChoice {
 
 // What is empty is left to the environment, and then to the cost model.
 struct DecodeOptions {
-  std::optional<Variant> variant;
-  std::optional<int> splits;  // 0 is automatic
-  std::optional<Reduction> reduction;
+  std::optional<Variant> variant = {};
+  std::optional<int> splits = {};  // 0 is automatic
+  std::optional<Reduction> reduction = {};
   HeadPacking head_packing = HeadPacking::kOn;
-  std::optional<InstanceChoice> instance;
+  std::optional<InstanceChoice> instance = {};
 
   // Filled in by ResolveOptions.
   OptionSource variant_source = OptionSource::kCode;

@@ -57,7 +57,7 @@ struct DecodePlan {
   Partition partition = Partition::kWhole;
   int num_splits = 1;
   Reduction reduction = Reduction::kNone;
-  Instance instance;
+  Instance instance = {};
 
   // Rows of one (sequence, kv head) that share a program, and how many such
   // tiles of rows there are.
@@ -76,7 +76,7 @@ struct DecodePlan {
   std::size_t workspace_bytes = 0;
 
   // What the plan was made for; running it on anything else is refused.
-  DecodeShape shape;
+  DecodeShape shape = {};
   uint64_t device_fingerprint = 0;
 
   friend bool operator==(const DecodePlan&, const DecodePlan&) = default;
@@ -107,12 +107,12 @@ absl::StatusOr<DecodePlan> MakePlan(const DecodeProblem& problem,
 // A plan that was considered, and why it was not taken (empty for the chosen
 // one).
 struct Candidate {
-  DecodePlan plan;
+  DecodePlan plan = {};
   std::string rejected_because;
 };
 
 struct Explanation {
-  DecodePlan chosen;
+  DecodePlan chosen = {};
   std::vector<Candidate> candidates;
 };
 
