@@ -1,8 +1,9 @@
 # paged_write_header_examples(<output.cc> <header>...)
 #
 # A header opens with a comment; in it, lines indented by five spaces after
-# "// Example:" are code. Each header's code becomes the body of one test, with
-# its own line numbers, so that an error points at the header.
+# "// Example:" are code, up to the first that is neither that nor empty. Each
+# header's code becomes the body of one test, with its own line numbers, so that
+# an error points at the header.
 function(paged_write_header_examples output)
   set(text [=[
 #include <cstdint>
@@ -28,13 +29,12 @@ function(paged_write_header_examples output)
     math(EXPR line "${line} + 1")
 
     string(SUBSTRING "${content}" ${begin} -1 content)
-    string(REGEX MATCH "^(//[^\n]*\n)*" code "${content}")
+    string(REGEX MATCH "^(//\n|//     [^\n]*\n)*" code "${content}")
     if(NOT code MATCHES "//     [^ ]")
       message(FATAL_ERROR "${header}: the example has no code")
     endif()
-    # One line becomes one line; prose below the example becomes empty.
     string(REPLACE "\n//     " "\n  " code "\n${code}")
-    string(REGEX REPLACE "\n//[^\n]*" "\n" code "${code}")
+    string(REPLACE "\n//\n" "\n\n" code "${code}")
     string(APPEND text "#include \"paged/${stem}.h\"\n")
     string(APPEND tests
            "\nTEST(HeaderExample, ${stem}) {\n#line ${line} \"${header}\"${code}}\n")
