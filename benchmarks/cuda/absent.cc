@@ -1,0 +1,14 @@
+// The CUDA side of a build without CUDA.
+#include "benchmarks/measurer.h"
+
+namespace paged::benchmarks {
+
+absl::StatusOr<std::unique_ptr<Measurer>> MakeCudaMeasurer() {
+  return absl::UnimplementedError("this build has no CUDA");
+}
+
+absl::Status RunCudaSweep(const std::string&) {
+  return absl::UnimplementedError("this build has no CUDA");
+}
+
+}  // namespace paged::benchmarks

@@ -1,0 +1,224 @@
+#include "benchmarks/measurer.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "benchmarks/cuda/problem.h"
+#include "benchmarks/cuda/timing.h"
+#include "benchmarks/sample_oracle.h"
+
+namespace paged::benchmarks {
+namespace {
+
+constexpr int kRounds = 21;
+// The baseline needs several times the cache's memory, and tens of
+// milliseconds, above this.
+constexpr int64_t kMaxThrustBytes = 300'000'000;
+constexpr int kThrustRuns = 5;
+
+// A variant of a shape with one cache, on its way to become a row.
+struct Contender {
+  Row row;
+  PlannedDecode decode;
+  std::optional<TimedGraph> graph;
+};
+
+int Attribute(cudaDeviceAttr attribute) {
+  int value = 0;
+  CheckCuda(cudaDeviceGetAttribute(&value, attribute, 0),
+            "cudaDeviceGetAttribute");
+  return value;
+}
+
+std::string VersionText(int version) {
+  return absl::StrCat(version / 1000, ".", version % 1000 / 10);
+}
+
+class CudaMeasurer : public Measurer {
+ public:
+  explicit CudaMeasurer(std::unique_ptr<Backend> backend)
+      : backend_(std::move(backend)), stream_(MakeStream()) {}
+
+  std::vector<BenchShape> Shapes() const override { return GpuShapes(); }
+
+  std::vector<std::string> Variants(const BenchShape& shape) const override {
+    std::vector<std::string> variants = {"gather", "v1", "split_k", "auto"};
+    if (shape.kv_bytes() <= kMaxThrustBytes) variants.push_back("thrust");
+    return variants;
+  }
+
+  std::vector<Row> Measure(const BenchShape& shape) override {
+    CudaProblem problem(shape, *backend_, stream_.get());
+    const std::vector<SampleRow> samples =
+        ComputeSamples(shape, problem.tables());
+    std::vector<Row> rows;
+    for (Cache cache : {Cache::kCold, Cache::kWarm}) {
+      MeasureWith(cache, problem, samples, rows);
+    }
+    return rows;
+  }
+
+  std::vector<std::pair<std::string, std::string>> Context() override;
+
+ private:
+  void MeasureWith(Cache cache, CudaProblem& problem,
+                   absl::Span<const SampleRow> samples, std::vector<Row>& rows);
+  std::optional<Contender> Enter(const std::string& variant, Cache cache,
+                                 CudaProblem& problem,
+                                 absl::Span<const SampleRow> samples,
+                                 std::vector<Row>& rows);
+  Row MeasureThrust(Cache cache, CudaProblem& problem,
+                    absl::Span<const SampleRow> samples, double gather_us);
+
+  std::unique_ptr<Backend> backend_;
+  OwnedStream stream_;
+};
+
+// The gather first, then everybody in turns with it.
+void CudaMeasurer::MeasureWith(Cache cache, CudaProblem& problem,
+                               absl::Span<const SampleRow> samples,
+                               std::vector<Row>& rows) {
+  const BenchShape& shape = problem.shape();
+  std::vector<Contender> contenders;
+  const absl::StatusOr<BestGather> best =
+      FindBestGather(problem, cache, stream_.get());
+  if (best.ok()) {
+    absl::StatusOr<TimedGraph> graph = problem.CaptureGather(best->plan, cache);
+    if (graph.ok()) {
+      Row row = MakeRow("gather", shape, cache, best->plan);
+      row.workspace_bytes = 0;
+      contenders.push_back({std::move(row), {}, *std::move(graph)});
+    }
+  }
+  const bool has_gather = !contenders.empty();
+  if (!has_gather) {
+    rows.push_back(
+        MakeFailedRow("gather", shape, cache, best.status().ToString()));
+  }
+  for (const std::string variant : {"v1", "split_k", "auto"}) {
+    std::optional<Contender> contender =
+        Enter(variant, cache, problem, samples, rows);
+    if (contender.has_value()) contenders.push_back(*std::move(contender));
+  }
+
+  double gather_us = 0;
+  if (!contenders.empty()) {
+    std::vector<TimedGraph*> graphs;
+    for (Contender& contender : contenders) {
+      graphs.push_back(&*contender.graph);
+    }
+    const std::vector<double> times_us =
+        TimeInTurns(stream_.get(), graphs, kRounds);
+    if (has_gather) gather_us = times_us.front();
+    for (std::size_t i = 0; i < contenders.size(); ++i) {
+      SetTime(contenders[i].row, times_us[i], gather_us);
+      rows.push_back(contenders[i].row);
+    }
+  }
+  if (shape.kv_bytes() <= kMaxThrustBytes) {
+    rows.push_back(MeasureThrust(cache, problem, samples, gather_us));
+  }
+}
+
+// Plans, checks and captures a variant. Without a result, its failed row has
+// been added.
+std::optional<Contender> CudaMeasurer::Enter(
+    const std::string& variant, Cache cache, CudaProblem& problem,
+    absl::Span<const SampleRow> samples, std::vector<Row>& rows) {
+  const auto fail = [&](const absl::Status& status) {
+    rows.push_back(
+        MakeFailedRow(variant, problem.shape(), cache, status.ToString()));
+    return std::nullopt;
+  };
+  absl::StatusOr<PlannedDecode> decode = problem.Plan(OptionsOf(variant));
+  if (!decode.ok()) return fail(decode.status());
+  const absl::StatusOr<double> error = problem.MeasureError(*decode, samples);
+  if (!error.ok()) return fail(error.status());
+  absl::StatusOr<TimedGraph> graph = problem.CaptureDecode(*decode, cache);
+  if (!graph.ok()) return fail(graph.status());
+
+  Row row = MakeRow(variant, problem.shape(), cache, decode->plan);
+  row.max_abs_error = *error;
+  row.error = RefusalOf(problem.shape(), *error);
+  return Contender{std::move(row), *std::move(decode), *std::move(graph)};
+}
+
+// Call by call, as it cannot be captured.
+Row CudaMeasurer::MeasureThrust(Cache cache, CudaProblem& problem,
+                                absl::Span<const SampleRow> samples,
+                                double gather_us) {
+  const BenchShape& shape = problem.shape();
+  const absl::StatusOr<PlannedDecode> decode =
+      problem.Plan(OptionsOf("thrust"));
+  if (!decode.ok()) {
+    return MakeFailedRow("thrust", shape, cache, decode.status().ToString());
+  }
+  Row row = MakeRow("thrust", shape, cache, decode->plan);
+  const absl::StatusOr<double> error = problem.MeasureError(*decode, samples);
+  if (!error.ok()) {
+    row.error = error.status().ToString();
+    return row;
+  }
+  row.max_abs_error = *error;
+  row.error = RefusalOf(shape, *error);
+
+  Stopwatch stopwatch;
+  std::vector<double> times_us;
+  for (int run = 0; run < kThrustRuns; ++run) {
+    const int set = cache == Cache::kCold ? run % problem.tables().num_sets : 0;
+    stopwatch.Begin(stream_.get());
+    const absl::Status status = problem.EnqueueDecode(*decode, set);
+    stopwatch.End(stream_.get());
+    CheckCuda(cudaStreamSynchronize(stream_.get()), "thrust");
+    if (!status.ok()) row.error = status.ToString();
+    times_us.push_back(stopwatch.ElapsedUs());
+  }
+  SetTime(row, MedianOf(times_us), gather_us);
+  return row;
+}
+
+std::vector<std::pair<std::string, std::string>> CudaMeasurer::Context() {
+  cudaDeviceProp properties;
+  CheckCuda(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties");
+  int runtime = 0;
+  int driver = 0;
+  CheckCuda(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
+  CheckCuda(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
+
+  // A gigabyte of random blocks: what this very unit can read.
+  BenchShape large;
+  large.context_lens.assign(64, 4096);
+  large.num_kv_heads = 8;
+  large.group = 4;
+  CudaProblem problem(large, *backend_, stream_.get());
+  const absl::StatusOr<BestGather> best =
+      FindBestGather(problem, Cache::kCold, stream_.get());
+  const double ceiling =
+      best.ok() ? static_cast<double>(large.kv_bytes()) / best->time_us * 1e-3
+                : 0;
+  return {
+      {"backend", "cuda"},
+      {"device", properties.name},
+      {"compute_capability",
+       absl::StrCat(properties.major, ".", properties.minor)},
+      {"num_sms", absl::StrCat(properties.multiProcessorCount)},
+      {"l2_bytes", absl::StrCat(properties.l2CacheSize)},
+      {"memory_bytes", absl::StrCat(properties.totalGlobalMem)},
+      {"memory_clock_khz", absl::StrCat(Attribute(cudaDevAttrMemoryClockRate))},
+      {"sm_clock_khz", absl::StrCat(Attribute(cudaDevAttrClockRate))},
+      {"cuda_runtime", VersionText(runtime)},
+      {"cuda_driver_api", VersionText(driver)},
+      {"gather_ceiling_gb_per_s", absl::StrFormat("%.0f", ceiling)}};
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Measurer>> MakeCudaMeasurer() {
+  absl::StatusOr<std::unique_ptr<Backend>> backend = MakeCudaBackend();
+  if (!backend.ok()) return backend.status();
+  return std::make_unique<CudaMeasurer>(*std::move(backend));
+}
+
+}  // namespace paged::benchmarks

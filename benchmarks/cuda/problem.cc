@@ -1,0 +1,212 @@
+#include "benchmarks/cuda/problem.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/cuda/launch.h"
+#include "paged/internal/lower.h"
+
+namespace paged::benchmarks {
+namespace {
+
+// Five times the largest L2 at hand (60 MB on an H200).
+constexpr int64_t kRotateBytes = 320'000'000;
+// Calls of a graph, at least. Small work takes more of them, so that a replay
+// is long against the resolution of events (0.5 us).
+constexpr int kMinCalls = 8;
+constexpr int kMinSmallCalls = 32;
+constexpr int64_t kSmallBytes = 60'000'000;
+
+constexpr int kMaxCtas = 16384;
+constexpr int kGatherRounds = 7;
+
+DeviceBytes Upload(const void* host, std::size_t bytes) {
+  DeviceBytes data = AllocateBytes(bytes);
+  CheckCuda(cudaMemcpy(data.get(), host, bytes, cudaMemcpyHostToDevice),
+            "cudaMemcpy");
+  return data;
+}
+
+DeviceBytes Filled(DType dtype, int64_t count, uint32_t seed,
+                   cudaStream_t stream) {
+  DeviceBytes data = AllocateBytes(static_cast<std::size_t>(count * 2));
+  CheckCuda(
+      LaunchFill(internal::KindOf(dtype), data.get(), count, seed, stream),
+      "LaunchFill");
+  return data;
+}
+
+}  // namespace
+
+CudaProblem::CudaProblem(const BenchShape& shape, Backend& backend,
+                         cudaStream_t stream)
+    : shape_(shape),
+      tables_(MakeTables(shape, kRotateBytes)),
+      decode_shape_(MakeDecodeShape(shape, tables_)),
+      backend_(backend),
+      stream_(stream),
+      num_rows_(int64_t{shape.num_seqs()} * shape.num_q_heads()) {
+  const int64_t pool_count = tables_.table.num_blocks * shape.block_size *
+                             shape.num_kv_heads * shape.head_dim;
+  query_ = Filled(shape.dtype, num_rows_ * shape.head_dim, kQuerySeed, stream);
+  keys_ = Filled(shape.dtype, pool_count, kKeySeed, stream);
+  values_ = Filled(shape.dtype, pool_count, kValueSeed, stream);
+  tables_on_device_ = Upload(tables_.table.entries.data(),
+                             tables_.table.entries.size() * sizeof(int32_t));
+  lens_ = Upload(shape_.context_lens.data(),
+                 shape_.context_lens.size() * sizeof(int32_t));
+  output_ =
+      AllocateBytes(static_cast<std::size_t>(num_rows_ * shape.head_dim * 2));
+  lse_ = AllocateBytes(static_cast<std::size_t>(num_rows_) * sizeof(float));
+  sink_ = AllocateBytes(sizeof(uint32_t));
+  CheckCuda(cudaStreamSynchronize(stream), "filling the inputs");
+}
+
+DecodeArgs CudaProblem::Args(int set) const {
+  DecodeArgs args;
+  args.shape = decode_shape_;
+  args.query = query_.get();
+  args.key_cache = keys_.get();
+  args.value_cache = values_.get();
+  args.block_tables = static_cast<const int32_t*>(tables_on_device_.get()) +
+                      tables_.offset_of(set, shape_);
+  args.context_lens = static_cast<const int32_t*>(lens_.get());
+  args.output = output_.get();
+  args.lse = static_cast<float*>(lse_.get());
+  return args;
+}
+
+int CudaProblem::SetOf(Cache cache, int call) const {
+  return cache == Cache::kCold ? call % tables_.num_sets : 0;
+}
+
+int CudaProblem::NumCalls(Cache cache) const {
+  const int least =
+      shape_.kv_bytes() < kSmallBytes ? kMinSmallCalls : kMinCalls;
+  if (cache == Cache::kWarm) return least;
+  const int sets = tables_.num_sets;
+  return (least + sets - 1) / sets * sets;
+}
+
+absl::StatusOr<PlannedDecode> CudaProblem::Plan(const DecodeOptions& options) {
+  absl::StatusOr<DecodePlan> plan =
+      PlanDecode(decode_shape_, backend_, options);
+  if (!plan.ok()) return plan.status();
+  PlannedDecode decode = {*plan, AllocateBytes(plan->workspace_bytes)};
+  absl::Status status = backend_.Prepare(decode.plan);
+  if (status.ok()) {
+    status = backend_.InitWorkspace(
+        decode.plan, {.stream = stream_,
+                      .workspace = {.data = decode.workspace.get(),
+                                    .bytes = decode.plan.workspace_bytes}});
+  }
+  if (!status.ok()) return status;
+  return decode;
+}
+
+absl::Status CudaProblem::EnqueueDecode(const PlannedDecode& decode, int set) {
+  return backend_.Run(decode.plan, Args(set),
+                      {.stream = stream_,
+                       .workspace = {.data = decode.workspace.get(),
+                                     .bytes = decode.plan.workspace_bytes}});
+}
+
+absl::StatusOr<TimedGraph> CudaProblem::CaptureDecode(
+    const PlannedDecode& decode, Cache cache) {
+  return TimedGraph::Capture(stream_, NumCalls(cache), [&](int call) {
+    return EnqueueDecode(decode, SetOf(cache, call));
+  });
+}
+
+absl::StatusOr<TimedGraph> CudaProblem::CaptureGather(const DecodePlan& plan,
+                                                      Cache cache) {
+  const InstanceShape instance = {plan.instance.warps, plan.instance.stages};
+  return TimedGraph::Capture(
+      stream_, NumCalls(cache), [&](int call) -> absl::Status {
+        // The gather leaves no partials, so any address will do for them.
+        const absl::StatusOr<internal::Launch> launch =
+            internal::Lower(plan, Args(SetOf(cache, call)), backend_.profile(),
+                            {.stream = stream_,
+                             .workspace = {.data = keys_.get(),
+                                           .bytes = plan.workspace_bytes}});
+        if (!launch.ok()) return launch.status();
+        const cudaError_t error =
+            LaunchGather(shape_.head_dim, instance, launch->params,
+                         static_cast<uint32_t*>(sink_.get()), stream_);
+        if (error == cudaSuccess) return absl::OkStatus();
+        return absl::InternalError(
+            absl::StrCat("LaunchGather: ", cudaGetErrorString(error)));
+      });
+}
+
+absl::StatusOr<double> CudaProblem::MeasureError(
+    const PlannedDecode& decode, absl::Span<const SampleRow> samples) {
+  std::vector<uint16_t> output(
+      static_cast<std::size_t>(num_rows_ * shape_.head_dim));
+  std::vector<float> lse(static_cast<std::size_t>(num_rows_));
+  // All ones are NaN in every dtype.
+  CheckCuda(cudaMemsetAsync(output_.get(), 0xff, output.size() * 2, stream_),
+            "poisoning the output");
+  CheckCuda(
+      cudaMemsetAsync(lse_.get(), 0xff, lse.size() * sizeof(float), stream_),
+      "poisoning the lse");
+  const absl::Status status = EnqueueDecode(decode, 0);
+  CheckCuda(cudaStreamSynchronize(stream_), "decode");
+  if (!status.ok()) return status;
+  CheckCuda(cudaMemcpy(output.data(), output_.get(), output.size() * 2,
+                       cudaMemcpyDeviceToHost),
+            "reading the output");
+  CheckCuda(cudaMemcpy(lse.data(), lse_.get(), lse.size() * sizeof(float),
+                       cudaMemcpyDeviceToHost),
+            "reading the lse");
+  return LargestError(samples, shape_, output.data(), lse.data());
+}
+
+DecodeOptions ForcedOptions(InstanceShape instance, int splits) {
+  DecodeOptions options;
+  options.variant = splits == 1 ? Variant::kV1 : Variant::kSplitK;
+  options.splits = splits;
+  options.reduction = Reduction::kAuto;
+  options.instance =
+      InstanceChoice{.warps = instance.warps, .stages = instance.stages};
+  return options;
+}
+
+std::vector<int> SplitCandidates(const BenchShape& shape) {
+  std::vector<int> candidates = {1};
+  const int64_t units = int64_t{shape.num_seqs()} * shape.num_kv_heads;
+  for (int splits : {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64}) {
+    if (splits * 16 > shape.max_context_len()) break;
+    if (units * splits > kMaxCtas) break;
+    candidates.push_back(splits);
+  }
+  return candidates;
+}
+
+absl::StatusOr<BestGather> FindBestGather(CudaProblem& problem, Cache cache,
+                                          cudaStream_t stream) {
+  BestGather best;
+  for (InstanceShape instance : kInstanceShapes) {
+    for (int splits : SplitCandidates(problem.shape())) {
+      const absl::StatusOr<PlannedDecode> decode =
+          problem.Plan(ForcedOptions(instance, splits));
+      // An instance may not fit this device.
+      if (!decode.ok()) continue;
+      absl::StatusOr<TimedGraph> graph =
+          problem.CaptureGather(decode->plan, cache);
+      if (!graph.ok()) return graph.status();
+      TimedGraph* const graphs[] = {&*graph};
+      const double time_us = TimeInTurns(stream, graphs, kGatherRounds).front();
+      if (best.time_us == 0 || time_us < best.time_us) {
+        best = {decode->plan, time_us};
+      }
+    }
+  }
+  if (best.time_us == 0) {
+    return absl::UnimplementedError("no gather kernel for this shape");
+  }
+  return best;
+}
+
+}  // namespace paged::benchmarks

@@ -1,0 +1,77 @@
+// A shape's tensors on the GPU, and what is enqueued on them.
+#ifndef PAGED_BENCHMARKS_CUDA_PROBLEM_H_
+#define PAGED_BENCHMARKS_CUDA_PROBLEM_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "benchmarks/cuda/timing.h"
+#include "benchmarks/sample_oracle.h"
+#include "benchmarks/shapes.h"
+#include "kernels/core/instance.h"
+#include "paged/decode.h"
+
+namespace paged::benchmarks {
+
+// A plan and the workspace that its runs use.
+struct PlannedDecode {
+  DecodePlan plan;
+  DeviceBytes workspace;
+};
+
+class CudaProblem {
+ public:
+  // Allocates and fills everything; `backend` outlives it.
+  CudaProblem(const BenchShape& shape, Backend& backend, cudaStream_t stream);
+
+  const BenchShape& shape() const { return shape_; }
+  const BenchTables& tables() const { return tables_; }
+
+  // Plans, allocates the workspace and prepares the kernels.
+  absl::StatusOr<PlannedDecode> Plan(const DecodeOptions& options);
+
+  absl::Status EnqueueDecode(const PlannedDecode& decode, int set);
+  // A graph of rotating calls (cold), or of calls on one set (warm).
+  absl::StatusOr<TimedGraph> CaptureDecode(const PlannedDecode& decode,
+                                           Cache cache);
+  // The gather-only kernel in the launch shape of `plan`.
+  absl::StatusOr<TimedGraph> CaptureGather(const DecodePlan& plan, Cache cache);
+
+  // Runs set 0 into poisoned outputs and compares the sampled rows.
+  absl::StatusOr<double> MeasureError(const PlannedDecode& decode,
+                                      absl::Span<const SampleRow> samples);
+
+ private:
+  DecodeArgs Args(int set) const;
+  int SetOf(Cache cache, int call) const;
+  int NumCalls(Cache cache) const;
+
+  BenchShape shape_;
+  BenchTables tables_;
+  DecodeShape decode_shape_;
+  Backend& backend_;
+  cudaStream_t stream_;
+  int64_t num_rows_;
+  DeviceBytes query_, keys_, values_, tables_on_device_, lens_, output_, lse_;
+  DeviceBytes sink_;
+};
+
+// Options that force one instance with one split count; 1 split is v1.
+DecodeOptions ForcedOptions(InstanceShape instance, int splits);
+
+// Split counts that are tried where the best one is searched for: at most one
+// per tile of the longest sequence, and no more than 16384 CTAs.
+std::vector<int> SplitCandidates(const BenchShape& shape);
+
+// The gather-only kernel in its fastest launch shape.
+struct BestGather {
+  DecodePlan plan;
+  double time_us = 0;
+};
+absl::StatusOr<BestGather> FindBestGather(CudaProblem& problem, Cache cache,
+                                          cudaStream_t stream);
+
+}  // namespace paged::benchmarks
+
+#endif  // PAGED_BENCHMARKS_CUDA_PROBLEM_H_

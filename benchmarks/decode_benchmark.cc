@@ -1,0 +1,242 @@
+// Measures decode on this machine: every variant of every shape beside the
+// gather-only kernel, as rows of Google Benchmark. See kUsage.
+#include <benchmark/benchmark.h>
+
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "benchmarks/measurer.h"
+#include "benchmarks/record_file.h"
+
+namespace paged::benchmarks {
+namespace {
+
+constexpr char kUsage[] =
+    R"(decode_benchmark [--mode=rows|sweep|merge] [--backend=auto|cpu|cuda]
+                 [--kernels_core=HASH] [--kernels_cuda=HASH]
+                 [--sweep_out=FILE] [--merge_into=FILE --merge_from=FILE]
+                 [--benchmark_...]
+
+rows   measures every shape (of --benchmark_filter), one row per variant and
+       cache state; --benchmark_out=FILE writes the record
+sweep  times every instance with every split count on the GPU, as CSV
+merge  puts the rows of one record into another
+
+Exit code: 0 good, 1 a row failed, 2 bad usage or input, 3 no device.
+)";
+
+struct Flags {
+  std::string mode = "rows";
+  std::string backend = "auto";
+  std::string kernels_core, kernels_cuda;
+  std::string sweep_out = "sweep.csv";
+  std::string merge_into, merge_from;
+};
+
+// Takes our flags out of argv and leaves Google Benchmark's. Returns an exit
+// code when there is nothing to do.
+std::optional<int> ParseFlags(int& argc, char** argv, Flags& flags) {
+  const std::map<absl::string_view, std::string*> known = {
+      {"mode", &flags.mode},
+      {"backend", &flags.backend},
+      {"kernels_core", &flags.kernels_core},
+      {"kernels_cuda", &flags.kernels_cuda},
+      {"sweep_out", &flags.sweep_out},
+      {"merge_into", &flags.merge_into},
+      {"merge_from", &flags.merge_from}};
+  int num_left = 1;
+  for (int i = 1; i < argc; ++i) {
+    const absl::string_view argument = argv[i];
+    if (argument == "--help") {
+      std::fputs(kUsage, stdout);
+      return 0;
+    }
+    const auto equals = argument.find('=');
+    const bool is_flag =
+        argument.substr(0, 2) == "--" && equals != absl::string_view::npos;
+    const auto flag =
+        is_flag ? known.find(argument.substr(2, equals - 2)) : known.end();
+    if (flag == known.end()) {
+      argv[num_left++] = argv[i];
+    } else {
+      *flag->second = std::string(argument.substr(equals + 1));
+    }
+  }
+  argc = num_left;
+  return std::nullopt;
+}
+
+int ExitCodeOf(const absl::Status& status) {
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "decode_benchmark: %s\n",
+               std::string(status.message()).c_str());
+  return absl::IsInvalidArgument(status) ? 2 : 3;
+}
+
+// Names without Google Benchmark's additions, as other programs look them up.
+void StripSuffixes(std::vector<benchmark::BenchmarkReporter::Run>& runs) {
+  for (auto& run : runs) {
+    run.run_name.iterations.clear();
+    run.run_name.time_type.clear();
+  }
+}
+
+class PlainNamesConsole : public benchmark::ConsoleReporter {
+ public:
+  PlainNamesConsole() : ConsoleReporter(OO_Tabular) {}
+  void ReportRuns(const std::vector<Run>& runs) override {
+    std::vector<Run> plain = runs;
+    StripSuffixes(plain);
+    ConsoleReporter::ReportRuns(plain);
+  }
+};
+
+class PlainNamesJson : public benchmark::JSONReporter {
+ public:
+  void ReportRuns(const std::vector<Run>& runs) override {
+    std::vector<Run> plain = runs;
+    StripSuffixes(plain);
+    JSONReporter::ReportRuns(plain);
+  }
+};
+
+// Measures a shape when the first of its rows is asked for.
+class RowCache {
+ public:
+  explicit RowCache(Measurer& measurer) : measurer_(measurer) {}
+
+  Row Get(const BenchShape& shape, const std::string& name) {
+    if (shape_name_ != ShapeName(shape)) {
+      rows_ = measurer_.Measure(shape);
+      shape_name_ = ShapeName(shape);
+    }
+    for (const Row& row : rows_) {
+      if (row.name == name) {
+        num_failed_ += !row.error.empty();
+        return row;
+      }
+    }
+    ++num_failed_;
+    Row missing;
+    missing.error = "not measured";
+    return missing;
+  }
+
+  int num_failed() const { return num_failed_; }
+
+ private:
+  Measurer& measurer_;
+  std::string shape_name_;
+  std::vector<Row> rows_;
+  int num_failed_ = 0;
+};
+
+void ReportRow(const Row& row, benchmark::State& state) {
+  if (!row.error.empty()) state.SkipWithError(row.error.c_str());
+  for (auto _ : state) state.SetIterationTime(row.time_us * 1e-6);
+  state.counters["kv_bytes"] = row.kv_bytes;
+  state.counters["gb_per_s"] = row.gb_per_s;
+  state.counters["ratio_to_gather"] = row.ratio_to_gather;
+  state.counters["splits"] = row.splits;
+  state.counters["ctas"] = row.ctas;
+  state.counters["ctas_per_sm"] = row.ctas_per_sm;
+  state.counters["waves"] = row.waves;
+  state.counters["workspace_bytes"] = row.workspace_bytes;
+  state.counters["max_abs_error"] = row.max_abs_error;
+  state.counters["time_us"] = row.time_us;
+}
+
+void Register(const Measurer& measurer, RowCache& rows) {
+  for (const BenchShape& shape : measurer.Shapes()) {
+    for (const std::string& variant : measurer.Variants(shape)) {
+      for (Cache cache : {Cache::kCold, Cache::kWarm}) {
+        const std::string name = RowName(variant, shape, cache);
+        benchmark::RegisterBenchmark(
+            name.c_str(),
+            [&rows, shape, name](benchmark::State& state) {
+              ReportRow(rows.Get(shape, name), state);
+            })
+            ->Iterations(1)
+            ->UseManualTime()
+            ->Unit(benchmark::kMicrosecond);
+      }
+    }
+  }
+}
+
+absl::StatusOr<std::unique_ptr<Measurer>> MakeMeasurer(
+    const std::string& backend) {
+  if (backend == "cpu") return MakeCpuMeasurer();
+  if (backend == "cuda") return MakeCudaMeasurer();
+  if (backend != "auto") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--backend must be auto, cpu or cuda; got ", backend));
+  }
+  absl::StatusOr<std::unique_ptr<Measurer>> cuda = MakeCudaMeasurer();
+  return cuda.ok() ? std::move(cuda) : MakeCpuMeasurer();
+}
+
+int MeasureRows(const Flags& flags, const std::string& command_line) {
+  absl::StatusOr<std::unique_ptr<Measurer>> made = MakeMeasurer(flags.backend);
+  if (!made.ok()) return ExitCodeOf(made.status());
+  Measurer& measurer = **made;
+  RowCache rows(measurer);
+  Register(measurer, rows);
+
+  for (const auto& [key, value] : measurer.Context()) {
+    benchmark::AddCustomContext(key, value);
+  }
+  const auto or_tree = [](const std::string& flag, const char* folder) {
+    return flag.empty() ? TreeHash(folder) : flag;
+  };
+  benchmark::AddCustomContext("kernels_core",
+                              or_tree(flags.kernels_core, "kernels/core"));
+  benchmark::AddCustomContext("kernels_cuda",
+                              or_tree(flags.kernels_cuda, "kernels/cuda"));
+  benchmark::AddCustomContext("driver", DriverVersion());
+  benchmark::AddCustomContext("command", command_line);
+
+  PlainNamesConsole console;
+  PlainNamesJson json;
+  // The file's reporter is only allowed, and only used, with --benchmark_out.
+  const bool has_file =
+      command_line.find("--benchmark_out=") != std::string::npos;
+  const std::size_t num_run =
+      benchmark::RunSpecifiedBenchmarks(&console, has_file ? &json : nullptr);
+  if (num_run == 0) {
+    return ExitCodeOf(
+        absl::InvalidArgumentError("no row matches --benchmark_filter"));
+  }
+  return rows.num_failed() == 0 ? 0 : 1;
+}
+
+int Main(int argc, char** argv) {
+  const std::string command_line =
+      absl::StrJoin(std::vector<std::string>(argv, argv + argc), " ");
+  Flags flags;
+  if (const std::optional<int> exit_code = ParseFlags(argc, argv, flags)) {
+    return *exit_code;
+  }
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  if (flags.mode == "rows") return MeasureRows(flags, command_line);
+  if (flags.mode == "sweep") return ExitCodeOf(RunCudaSweep(flags.sweep_out));
+  if (flags.mode == "merge") {
+    return ExitCodeOf(MergeRecords(flags.merge_into, flags.merge_from));
+  }
+  return ExitCodeOf(absl::InvalidArgumentError(
+      absl::StrCat("--mode must be rows, sweep or merge; got ", flags.mode)));
+}
+
+}  // namespace
+}  // namespace paged::benchmarks
+
+int main(int argc, char** argv) { return paged::benchmarks::Main(argc, argv); }

@@ -1,0 +1,44 @@
+// Correctness of what is measured: a few rows recomputed in float64, from the
+// function that filled the inputs.
+#ifndef PAGED_BENCHMARKS_SAMPLE_ORACLE_H_
+#define PAGED_BENCHMARKS_SAMPLE_ORACLE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "benchmarks/shapes.h"
+
+namespace paged::benchmarks {
+
+// Element i of the query, the key pool and the value pool, all dense, is
+// HashUniform(seed, i).
+inline constexpr uint32_t kQuerySeed = 1;
+inline constexpr uint32_t kKeySeed = 2;
+inline constexpr uint32_t kValueSeed = 3;
+
+// One (sequence, q head) of set 0.
+struct SampleRow {
+  int seq = 0;
+  int q_head = 0;
+  std::vector<double> output;  // [head_dim]
+  double lse = 0;
+};
+
+// Four rows spread over the batch and its heads.
+std::vector<SampleRow> ComputeSamples(const BenchShape& shape,
+                                      const BenchTables& tables);
+
+// Largest difference over outputs and lse, `output` dense and of the shape's
+// dtype; infinity for a NaN.
+double LargestError(absl::Span<const SampleRow> samples,
+                    const BenchShape& shape, const void* output,
+                    const float* lse);
+
+// Empty, or why a row with this error may not be recorded.
+std::string RefusalOf(const BenchShape& shape, double max_abs_error);
+
+}  // namespace paged::benchmarks
+
+#endif  // PAGED_BENCHMARKS_SAMPLE_ORACLE_H_

@@ -1,0 +1,163 @@
+#include "benchmarks/shapes.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/core/hash.h"
+
+namespace paged::benchmarks {
+namespace {
+
+BenchShape Uniform(int num_seqs, int context_len, int num_kv_heads, int group) {
+  return {.context_lens =
+              std::vector<int32_t>(static_cast<size_t>(num_seqs), context_len),
+          .num_kv_heads = num_kv_heads,
+          .group = group};
+}
+
+BenchShape WithDType(BenchShape shape, DType dtype) {
+  shape.dtype = dtype;
+  return shape;
+}
+
+BenchShape WithHeadDim(BenchShape shape, int head_dim) {
+  shape.head_dim = head_dim;
+  return shape;
+}
+
+// 32 sequences of 100..1000 tokens, multi-head.
+BenchShape Uniform100To1000() {
+  BenchShape shape = {
+      .lens_name = "uniform_100_1000", .num_kv_heads = 32, .group = 1};
+  for (uint64_t i = 0; i < 32; ++i) {
+    shape.context_lens.push_back(100 + static_cast<int32_t>(Mix(i) % 901));
+  }
+  return shape;
+}
+
+}  // namespace
+
+int BenchShape::max_context_len() const {
+  return *std::max_element(context_lens.begin(), context_lens.end());
+}
+
+int64_t BenchShape::num_tokens() const {
+  return std::accumulate(context_lens.begin(), context_lens.end(), int64_t{0});
+}
+
+int64_t BenchShape::kv_bytes() const {
+  return num_tokens() * num_kv_heads * head_dim * 2 * SizeOf(dtype);
+}
+
+std::string ShapeName(const BenchShape& shape) {
+  const std::string lens = shape.lens_name.empty()
+                               ? absl::StrCat("ctx:", shape.max_context_len())
+                               : absl::StrCat("lens:", shape.lens_name);
+  return absl::StrCat(NameOf(shape.dtype), "/b:", shape.num_seqs(), "/", lens,
+                      "/hkv:", shape.num_kv_heads, "/g:", shape.group,
+                      "/d:", shape.head_dim, "/bs:", shape.block_size);
+}
+
+std::string RowName(absl::string_view variant, const BenchShape& shape,
+                    Cache cache) {
+  return absl::StrCat("decode/", variant, "/", ShapeName(shape),
+                      cache == Cache::kCold ? "/l2:cold" : "/l2:warm");
+}
+
+std::vector<BenchShape> GpuShapes() {
+  std::vector<BenchShape> shapes;
+  // 8 q heads over 4 kv heads, batch by context.
+  for (int num_seqs : {8, 64}) {
+    for (int context_len : {128, 256, 512, 1024, 2048, 4096}) {
+      shapes.push_back(Uniform(num_seqs, context_len, 4, 2));
+    }
+  }
+  shapes.push_back(Uniform100To1000());
+  for (int context_len : {128, 1024, 4096, 16384, 131072}) {
+    shapes.push_back(Uniform(1, context_len, 8, 4));
+  }
+  shapes.push_back(Uniform(8, 1024, 8, 4));
+  shapes.push_back(Uniform(16, 2048, 8, 4));
+  shapes.push_back(Uniform(64, 4096, 8, 4));
+  shapes.push_back(Uniform(256, 1024, 8, 4));
+  shapes.push_back(Uniform(32, 1000, 32, 1));
+  shapes.push_back(Uniform(16, 8192, 8, 8));
+  shapes.push_back(Uniform(32, 4096, 1, 16));
+  // The other dtype and the other head_dim.
+  shapes.push_back(WithDType(Uniform(16, 2048, 8, 4), DType::kBF16));
+  shapes.push_back(WithDType(Uniform(64, 4096, 8, 4), DType::kBF16));
+  shapes.push_back(WithHeadDim(Uniform(8, 1024, 8, 4), 64));
+  shapes.push_back(WithHeadDim(Uniform(64, 2048, 8, 4), 64));
+  return shapes;
+}
+
+std::vector<BenchShape> CpuShapes() {
+  return {Uniform(8, 128, 4, 2),
+          Uniform(8, 1024, 4, 2),
+          Uniform(1, 1024, 8, 4),
+          Uniform(1, 4096, 8, 4),
+          WithDType(Uniform(1, 1024, 8, 4), DType::kBF16),
+          WithHeadDim(Uniform(8, 512, 8, 4), 64)};
+}
+
+std::vector<BenchShape> SweepShapes() {
+  return {Uniform(8, 128, 4, 2),
+          Uniform(8, 512, 4, 2),
+          Uniform(8, 1024, 4, 2),
+          Uniform(8, 4096, 4, 2),
+          Uniform(64, 1024, 4, 2),
+          Uniform(64, 4096, 4, 2),
+          Uniform(1, 128, 8, 4),
+          Uniform(1, 1024, 8, 4),
+          Uniform(1, 4096, 8, 4),
+          Uniform(1, 16384, 8, 4),
+          Uniform(1, 131072, 8, 4),
+          Uniform(8, 1024, 8, 4),
+          Uniform(16, 512, 8, 4),
+          Uniform(16, 2048, 8, 4),
+          Uniform(64, 4096, 8, 4),
+          Uniform(256, 1024, 8, 4),
+          Uniform(32, 1000, 32, 1),
+          Uniform100To1000(),
+          Uniform(16, 8192, 8, 8),
+          Uniform(32, 4096, 1, 16),
+          WithHeadDim(Uniform(8, 1024, 8, 4), 64),
+          WithHeadDim(Uniform(64, 2048, 8, 4), 64)};
+}
+
+BenchTables MakeTables(const BenchShape& shape, int64_t rotate_bytes) {
+  const int64_t kv_bytes = shape.kv_bytes();
+  BenchTables tables;
+  tables.num_sets = static_cast<int>(
+      std::max<int64_t>(2, (rotate_bytes + kv_bytes - 1) / kv_bytes));
+  std::vector<int32_t> lens;
+  for (int set = 0; set < tables.num_sets; ++set) {
+    lens.insert(lens.end(), shape.context_lens.begin(),
+                shape.context_lens.end());
+  }
+  // The lengths are positive and the pool as large as needed: cannot fail.
+  tables.table =
+      BuildBlockTable(lens, {.block_size = shape.block_size}).value();
+  return tables;
+}
+
+DecodeShape MakeDecodeShape(const BenchShape& shape,
+                            const BenchTables& tables) {
+  DecodeShape result;
+  result.num_seqs = shape.num_seqs();
+  result.num_q_heads = shape.num_q_heads();
+  result.num_kv_heads = shape.num_kv_heads;
+  result.head_dim = shape.head_dim;
+  result.block_size = shape.block_size;
+  result.num_blocks = tables.table.num_blocks;
+  result.max_blocks_per_seq = tables.table.max_blocks_per_seq;
+  result.max_context_len = shape.max_context_len();
+  result.expected_context_len =
+      static_cast<int>(shape.num_tokens() / shape.num_seqs());
+  result.query_dtype = shape.dtype;
+  result.kv_dtype = shape.dtype;
+  return result;
+}
+
+}  // namespace paged::benchmarks

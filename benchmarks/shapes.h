@@ -1,0 +1,68 @@
+// The shapes that are measured, and the names of their rows.
+#ifndef PAGED_BENCHMARKS_SHAPES_H_
+#define PAGED_BENCHMARKS_SHAPES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "paged/args.h"
+#include "paged/block_table.h"
+#include "paged/dtype.h"
+
+namespace paged::benchmarks {
+
+struct BenchShape {
+  std::string lens_name = {};  // of a ragged batch; empty when all are equal
+  std::vector<int32_t> context_lens = {};
+  int num_kv_heads = 0;
+  int group = 0;
+  int head_dim = 128;
+  int block_size = 16;
+  DType dtype = DType::kF16;
+
+  int num_seqs() const { return static_cast<int>(context_lens.size()); }
+  int num_q_heads() const { return num_kv_heads * group; }
+  int max_context_len() const;
+  int64_t num_tokens() const;
+  // Keys and values of the true lengths, counted once per kv head.
+  int64_t kv_bytes() const;
+};
+
+// Whether the inputs were read recently: warm inputs are the same in every
+// call, cold ones rotate through more memory than any cache holds.
+enum class Cache : uint8_t { kCold, kWarm };
+
+// decode/<variant>/<dtype>/b:8/ctx:4096/hkv:8/g:4/d:128/bs:16/l2:cold
+std::string RowName(absl::string_view variant, const BenchShape& shape,
+                    Cache cache);
+// The same without variant and cache.
+std::string ShapeName(const BenchShape& shape);
+
+std::vector<BenchShape> GpuShapes();
+// Small enough for the specification on two cores.
+std::vector<BenchShape> CpuShapes();
+// What the cost model is fitted to.
+std::vector<BenchShape> SweepShapes();
+
+// Disjoint sets of shuffled blocks, `num_sets` batches one after another.
+struct BenchTables {
+  int num_sets = 0;
+  BlockTable table;  // [num_sets * num_seqs, max_blocks_per_seq]
+
+  // Row of sequence 0 of a set, in entries.
+  int64_t offset_of(int set, const BenchShape& shape) const {
+    return int64_t{set} * shape.num_seqs() * table.max_blocks_per_seq;
+  }
+};
+
+// As many sets as reach `rotate_bytes`, and at least two.
+BenchTables MakeTables(const BenchShape& shape, int64_t rotate_bytes);
+
+// What the library is told about a batch of `shape`.
+DecodeShape MakeDecodeShape(const BenchShape& shape, const BenchTables& tables);
+
+}  // namespace paged::benchmarks
+
+#endif  // PAGED_BENCHMARKS_SHAPES_H_
