@@ -71,10 +71,10 @@ int64_t KvBytes(const DecodeShape& shape) {
 }
 
 double PredictUs(const DecodePlan& plan, const DeviceProfile& profile) {
-  const int64_t busiest_ctas =
-      std::max<int64_t>(1, CeilDiv(plan.num_ctas, profile.num_units));
+  // Of an empty batch, none.
+  const int64_t busiest_ctas = CeilDiv(plan.num_ctas, profile.num_units);
   const int64_t ctas_at_once =
-      std::min<int64_t>(busiest_ctas, plan.resident_ctas);
+      std::clamp<int64_t>(busiest_ctas, 1, plan.resident_ctas);
   const double busiest_bytes =
       static_cast<double>(busiest_ctas) * BytesPerCta(plan);
   const double bytes =

@@ -1,0 +1,190 @@
+// What options force, what a device refuses, and with which words.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+
+#include "paged/plan.h"
+#include "tests/lib/shapes.h"
+
+namespace paged {
+namespace {
+
+using testing::Batch;
+using testing::ProblemOf;
+using testing::ShapeOf;
+
+constexpr Batch kBatch = {8, 4, 2, 1024};
+
+absl::Status ErrorOf(const DecodeShape& shape, const DeviceProfile& profile,
+                     const DecodeOptions& options = {}) {
+  return MakePlan(ValidateShape(shape).value(), profile, options).status();
+}
+
+DecodePlan Plan(const DecodeOptions& options,
+                const DeviceProfile& profile = H200Profile()) {
+  return MakePlan(ProblemOf(kBatch), profile, options).value();
+}
+
+TEST(PlanRulesTest, ForcedCountsAreKept) {
+  for (int splits : {2, 5, 100, 1024}) {
+    EXPECT_EQ(Plan({.splits = splits}).num_splits, splits);
+    EXPECT_EQ(Plan({.splits = splits}).variant, Variant::kSplitK);
+  }
+  EXPECT_EQ(Plan({.splits = 1}).variant, Variant::kV1);
+  const DecodePlan one = Plan({.variant = Variant::kSplitK, .splits = 1});
+  EXPECT_EQ(one.variant, Variant::kSplitK);
+  EXPECT_EQ(one.num_splits, 1);
+  EXPECT_EQ(one.reduction, Reduction::kSecondPass);
+}
+
+TEST(PlanRulesTest, ForcedSplitsAreLegalWithoutAnyContext) {
+  const DecodeProblem problem = ProblemOf({2, 4, 2, 0});
+  const DecodePlan plan =
+      MakePlan(problem, H200Profile(), {.splits = 7}).value();
+  EXPECT_EQ(plan.num_splits, 7);
+  EXPECT_TRUE(
+      MakePlan(problem, H200Profile(), {.variant = Variant::kSplitK}).ok());
+}
+
+TEST(PlanRulesTest, NamesWhoDecided) {
+  const OptionSource kEnv = OptionSource::kEnvironment;
+  const auto decider = [](const DecodeOptions& options) {
+    return NameOf(Plan(options).decided_by);
+  };
+  EXPECT_EQ(decider({}), "cost_model");
+  EXPECT_EQ(decider({.variant = Variant::kAuto, .splits = 0}), "cost_model");
+  EXPECT_EQ(decider({.variant = Variant::kV1}), "--variant");
+  EXPECT_EQ(decider({.splits = 4}), "--splits");
+  EXPECT_EQ(decider({.variant = Variant::kV1, .variant_source = kEnv}),
+            "PAGED_VARIANT");
+  EXPECT_EQ(decider({.splits = 4, .splits_source = kEnv}), "PAGED_SPLITS");
+  EXPECT_EQ(
+      decider(
+          {.variant = Variant::kSplitK, .splits = 4, .splits_source = kEnv}),
+      "--variant");
+}
+
+TEST(PlanRulesTest, WorkspaceHoldsEveryPartialOnce) {
+  // 8 sequences x 4 heads x 2 rows x 5 splits of 8 bytes and 128 floats; the
+  // states end on a multiple of 256.
+  EXPECT_EQ(Plan({.splits = 5}).workspace_bytes, 320u * 8 + 320u * 128 * 4);
+  EXPECT_EQ(Plan({.splits = 5}).control_bytes, 0u);
+}
+
+TEST(PlanRulesTest, UnresolvedConflictsAreRefused) {
+  EXPECT_EQ(ErrorOf(ShapeOf(kBatch), H200Profile(),
+                    {.variant = Variant::kV1, .splits = 2})
+                .message(),
+            "splits must be 0 or 1 with variant v1; got 2");
+}
+
+TEST(PlanRulesTest, BaselinesHaveNoInstanceAndNoPrediction) {
+  const DecodePlan reference =
+      Plan({.variant = Variant::kReference}, CpuProfile(2));
+  EXPECT_EQ(reference.variant, Variant::kReference);
+  EXPECT_EQ(reference.workspace_bytes, 0u);
+  EXPECT_EQ(NameOf(reference.instance), "none");
+  const DecodePlan thrust = Plan({.variant = Variant::kThrust});
+  EXPECT_EQ(thrust.predicted_us, 0);
+  // It gathers all of the cache.
+  EXPECT_GE(thrust.workspace_bytes, static_cast<std::size_t>(thrust.kv_bytes));
+}
+
+TEST(PlanRulesTest, TheReferenceIsRefusedOnAGpu) {
+  const absl::Status status =
+      ErrorOf(ShapeOf(kBatch), H200Profile(), {.variant = Variant::kReference});
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(),
+            "variant reference runs on the CPU only; got device NVIDIA H200");
+  EXPECT_EQ(ErrorOf(ShapeOf(kBatch), H200Profile(),
+                    {.variant = Variant::kReference,
+                     .variant_source = OptionSource::kEnvironment})
+                .message(),
+            "PAGED_VARIANT=reference runs on the CPU only; got device NVIDIA "
+            "H200");
+}
+
+TEST(PlanRulesTest, WhatIsNotCompiledIsToldWhatIs) {
+  Batch batch = kBatch;
+  batch.dtype = DType::kF32;
+  absl::Status status = ErrorOf(ShapeOf(batch), H200Profile());
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(status.message(),
+            "kv_dtype fp32 with head_dim 128 is not built for CUDA; built: "
+            "fp16 and bf16 with head_dim 64 or 128");
+  batch = kBatch;
+  batch.head_dim = 80;
+  status = ErrorOf(ShapeOf(batch), H200Profile());
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_TRUE(MakePlan(ProblemOf(batch), CpuProfile(2), {}).ok());
+}
+
+TEST(PlanRulesTest, AForcedInstanceIsTakenOrRefused) {
+  EXPECT_EQ(Plan({.instance = InstanceChoice{8, 3}}).instance,
+            (Instance{DType::kF16, 128, 8, 3}));
+  absl::Status status = ErrorOf(ShapeOf(kBatch), H200Profile(),
+                                {.instance = InstanceChoice{5, 7}});
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(status.message().substr(0, 36),
+            "instance w5s7 is not built; built: w");
+  // 128 KB per CTA do not fit an RTX 3090.
+  status = ErrorOf(ShapeOf(kBatch), Rtx3090Profile(),
+                   {.instance = InstanceChoice{8, 2}});
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(),
+            "no plan can run on NVIDIA GeForce RTX 3090: needs 131072 bytes of "
+            "shared memory per CTA; the device has 101376");
+  EXPECT_FALSE(ErrorOf(ShapeOf(kBatch), CpuProfile(2),
+                       {.instance = InstanceChoice{4, 2}})
+                   .ok());
+}
+
+TEST(PlanRulesTest, EveryPlanOfASmallDeviceFitsIt) {
+  for (int context_len : {16, 512, 4096, 131072}) {
+    const DecodePlan plan =
+        MakePlan(ProblemOf({1, 8, 4, context_len}), Rtx3090Profile(), {})
+            .value();
+    EXPECT_LE(plan.instance.warps * plan.instance.stages * 8192, 101376);
+  }
+}
+
+TEST(PlanRulesTest, CudaWantsStridesOf16Bytes) {
+  DecodeShape shape = ShapeOf(kBatch);
+  shape.value = {16 * 4 * 132, 4 * 132, 132};
+  const absl::Status status = ErrorOf(shape, H200Profile());
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(),
+            "value.head_stride must be a multiple of 16 bytes on CUDA; got 132 "
+            "elements of 2 bytes");
+  EXPECT_TRUE(ErrorOf(shape, CpuProfile(2)).ok());
+  shape = ShapeOf(kBatch);
+  shape.query = shape.output = {8 * 128, 8 * 128, 128};
+  shape.output.seq_stride += 4;
+  EXPECT_EQ(ErrorOf(shape, H200Profile()).message(),
+            "output.seq_stride must be a multiple of 16 bytes on CUDA; got "
+            "1028 elements of 2 bytes");
+}
+
+TEST(PlanRulesTest, GridsBeyondALaunchAreRefused) {
+  DecodeShape shape = ShapeOf(
+      {.num_seqs = 1 << 20, .num_kv_heads = 8, .group = 1, .context_len = 16});
+  shape.num_blocks = 1;
+  EXPECT_TRUE(ErrorOf(shape, H200Profile()).ok());
+  const absl::Status status = ErrorOf(shape, H200Profile(), {.splits = 1024});
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(status.message().find("must be at most 2147483647; got 1048576 * 8 "
+                                  "* 1 * 1024"),
+            absl::string_view::npos)
+      << status;
+}
+
+TEST(PlanRulesTest, OldGpusAreRefused) {
+  DeviceProfile profile = H200Profile();
+  profile.compute_capability = 75;
+  EXPECT_EQ(ErrorOf(ShapeOf(kBatch), profile).code(),
+            absl::StatusCode::kUnimplemented);
+}
+
+}  // namespace
+}  // namespace paged

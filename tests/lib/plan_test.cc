@@ -1,0 +1,202 @@
+// What dispatch decides on real devices, and the properties of every decision.
+#include "paged/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/lib/shapes.h"
+
+namespace paged {
+namespace {
+
+using testing::Batch;
+using testing::ProblemOf;
+
+DecodePlan Plan(const Batch& batch,
+                const DeviceProfile& profile = H200Profile(),
+                const DecodeOptions& options = {}) {
+  return MakePlan(ProblemOf(batch), profile, options).value();
+}
+
+// sequences, kv heads, group, context
+const std::vector<Batch> kBatches = {
+    {0, 8, 4, 4096},   {1, 1, 1, 0},      {1, 1, 1, 1},     {1, 1, 8, 100},
+    {1, 8, 4, 131072}, {1, 8, 4, 4096},   {1, 8, 4, 512},   {3, 2, 16, 777},
+    {8, 4, 2, 128},    {8, 4, 2, 1024},   {8, 4, 2, 4096},  {16, 8, 4, 2048},
+    {32, 32, 1, 1000}, {32, 1, 40, 4096}, {64, 8, 4, 4096}, {256, 8, 4, 1024},
+};
+
+TEST(PlanTest, SplitsWhenUnitsCannotFillTheDevice) {
+  // 32 units on 132 SMs.
+  const DecodePlan plan = Plan({8, 4, 2, 4096});
+  EXPECT_EQ(plan.variant, Variant::kSplitK);
+  EXPECT_GE(plan.num_splits, 2);
+  EXPECT_LE(plan.num_splits, 8);
+  EXPECT_EQ(plan.decided_by, DecidedBy::kCostModel);
+}
+
+TEST(PlanTest, DoesNotSplitWhenUnitsFillTheDevice) {
+  EXPECT_EQ(Plan({64, 8, 4, 4096}).variant, Variant::kV1);
+  EXPECT_EQ(Plan({256, 8, 4, 1024}).variant, Variant::kV1);
+  EXPECT_EQ(Plan({32, 32, 1, 1000}).variant, Variant::kV1);
+}
+
+TEST(PlanTest, OneLongSequenceUsesAThirdOfTheSms) {
+  const DecodePlan plan = Plan({1, 8, 4, 131072});
+  EXPECT_EQ(plan.variant, Variant::kSplitK);
+  EXPECT_GE(plan.num_ctas, 44);
+}
+
+TEST(PlanTest, AContextOfOneTileIsNeverSplit) {
+  for (const DeviceProfile& profile :
+       {H200Profile(), H100Profile(), Rtx3090Profile(), CpuProfile(8)}) {
+    for (int num_seqs : {1, 2, 8, 64, 1024}) {
+      for (int context_len : {0, 1, 16}) {
+        EXPECT_EQ(Plan({num_seqs, 1, 1, context_len}, profile).variant,
+                  Variant::kV1);
+      }
+    }
+  }
+}
+
+TEST(PlanTest, CountsKvHeadsAndNotQHeads) {
+  // As many q heads; with one kv head, an eighth of the programs.
+  const DecodePlan grouped = Plan({8, 1, 8, 4096});
+  const DecodePlan multi_head = Plan({8, 8, 1, 4096});
+  EXPECT_GT(grouped.num_splits, multi_head.num_splits);
+  EXPECT_EQ(grouped.num_ctas, int64_t{8} * grouped.num_splits);
+  EXPECT_EQ(multi_head.num_ctas, int64_t{64} * multi_head.num_splits);
+}
+
+TEST(PlanTest, TheExpectedLengthDecidesAndTheCapacityBounds) {
+  DecodeShape shape = testing::ShapeOf({1, 8, 4, 131072});
+  shape.expected_context_len = 16;
+  const DecodePlan plan =
+      MakePlan(ValidateShape(shape).value(), H200Profile(), {}).value();
+  EXPECT_EQ(plan.variant, Variant::kV1);
+  EXPECT_EQ(plan.shape.max_context_len, 131072);
+}
+
+TEST(PlanTest, MoreSmsNeverRaiseThePredictedTime) {
+  for (const DeviceProfile& base :
+       {H200Profile(), Rtx3090Profile(), CpuProfile(4)}) {
+    for (const Batch& batch : kBatches) {
+      DeviceProfile profile = base;
+      double last_us = 1e300;
+      for (int units = 1; units <= 264; ++units) {
+        profile.num_units = units;
+        const double us = Plan(batch, profile).predicted_us;
+        ASSERT_LE(us, last_us * (1 + 1e-12))
+            << profile.name << ", " << units << " units, context "
+            << batch.context_len;
+        last_us = us;
+      }
+    }
+  }
+}
+
+TEST(PlanTest, EveryPlanAgreesWithItself) {
+  for (const Batch& batch : kBatches) {
+    DeviceProfile profile = H200Profile();
+    for (int units = 1; units <= 256; ++units) {
+      profile.num_units = units;
+      const DecodePlan plan = Plan(batch, profile);
+      ASSERT_EQ(plan.variant == Variant::kV1,
+                plan.partition == Partition::kWhole);
+      ASSERT_EQ(plan.variant == Variant::kV1,
+                plan.reduction == Reduction::kNone);
+      if (plan.variant == Variant::kV1) {
+        ASSERT_EQ(plan.num_splits, 1);
+        ASSERT_EQ(plan.workspace_bytes, 0u);
+      } else {
+        ASSERT_GT(plan.num_splits, 1);
+        ASSERT_GT(plan.workspace_bytes, 0u);
+      }
+      ASSERT_EQ(plan.num_ctas, int64_t{batch.num_seqs} * batch.num_kv_heads *
+                                   plan.num_row_tiles * plan.num_splits);
+      ASSERT_LE(plan.control_bytes, plan.workspace_bytes);
+      ASSERT_GE(plan.resident_ctas, 1);
+      ASSERT_GT(plan.predicted_us, 0);
+      ASSERT_LE(plan.rows_per_item, 16);
+      ASSERT_GE(plan.rows_per_item * plan.num_row_tiles, batch.group);
+    }
+  }
+}
+
+TEST(PlanTest, NoForcedCountIsPredictedFaster) {
+  for (const Batch& batch : kBatches) {
+    const double chosen_us = Plan(batch).predicted_us;
+    for (int splits : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64}) {
+      if (batch.context_len < splits * 64) continue;
+      EXPECT_LE(
+          chosen_us,
+          Plan(batch, H200Profile(), {.splits = splits}).predicted_us + 1e-9)
+          << splits;
+    }
+  }
+}
+
+TEST(PlanTest, EqualInputsGiveEqualPlans) {
+  for (const Batch& batch : kBatches) EXPECT_EQ(Plan(batch), Plan(batch));
+}
+
+TEST(PlanTest, ACpuSplitsOneHeadOverItsThreads) {
+  const DecodePlan plan = Plan({1, 1, 1, 65536}, CpuProfile(4));
+  EXPECT_EQ(plan.variant, Variant::kSplitK);
+  EXPECT_EQ(plan.num_ctas, 4);
+  EXPECT_EQ(plan.resident_ctas, 1);
+  EXPECT_EQ(plan.instance, (Instance{DType::kF16, 128, 0, 0}));
+  EXPECT_EQ(Plan({1, 1, 1, 65536}, CpuProfile(1)).variant, Variant::kV1);
+}
+
+TEST(PlanTest, RowsAreDealtEvenlyToAsFewTilesAsHoldThem) {
+  const struct {
+    int group;
+    int num_row_tiles;
+    int rows_per_item;
+  } cases[] = {{1, 1, 1},   {16, 1, 16}, {17, 2, 9},
+               {32, 2, 16}, {40, 3, 14}, {71, 5, 15}};
+  for (const auto& c : cases) {
+    const DecodePlan plan = Plan({1, 2, c.group, 512});
+    EXPECT_EQ(plan.num_row_tiles, c.num_row_tiles) << c.group;
+    EXPECT_EQ(plan.rows_per_item, c.rows_per_item) << c.group;
+  }
+}
+
+TEST(PlanTest, WithoutHeadPackingEveryQHeadIsAProgram) {
+  const DecodePlan plan =
+      Plan({64, 8, 4, 4096}, H200Profile(),
+           {.variant = Variant::kV1, .head_packing = HeadPacking::kOff});
+  EXPECT_EQ(plan.num_row_tiles, 4);
+  EXPECT_EQ(plan.rows_per_item, 1);
+  EXPECT_EQ(plan.num_ctas, 64 * 32);
+  // What has to be read at least does not change.
+  EXPECT_EQ(plan.kv_bytes, Plan({64, 8, 4, 4096}).kv_bytes);
+}
+
+TEST(PlanTest, PrintsOnOneLine) {
+  const DecodePlan plan{.variant = Variant::kSplitK,
+                        .partition = Partition::kSplits,
+                        .num_splits = 6,
+                        .reduction = Reduction::kSecondPass,
+                        .instance = {DType::kBF16, 64, 8, 3},
+                        .num_ctas = 48,
+                        .resident_ctas = 2,
+                        .waves = 48.0 / 264,
+                        .predicted_us = 20.75,
+                        .decided_by = DecidedBy::kSplitsEnv,
+                        .shape = {}};
+  EXPECT_EQ(ToString(plan),
+            "variant=split_k partition=splits splits=6 reduction=second_pass "
+            "instance=bf16_d64_w8s3 ctas=48 resident_ctas=2 waves=0.18 "
+            "predicted_us=20.8 decided_by=PAGED_SPLITS");
+}
+
+TEST(PlanTest, InstancesHaveNames) {
+  EXPECT_EQ(NameOf(Instance{DType::kF16, 128, 4, 2}), "fp16_d128_w4s2");
+  EXPECT_EQ(NameOf(Instance{DType::kF32, 80, 0, 0}), "fp32_d80_cpu");
+}
+
+}  // namespace
+}  // namespace paged
