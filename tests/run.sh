@@ -14,5 +14,9 @@ done
 
 setup_paged release 4
 
-say 4 "running the tests"
+if nvidia-smi -L > /dev/null 2>&1; then
+  say 4 "running the tests"
+else
+  say 4 "running the tests; there is no GPU here, so those labelled gpu are skipped"
+fi
 ctest --preset release --parallel "$(num_cores)" "$@"

@@ -2,6 +2,8 @@
 #
 # Builds a project outside the tree against paged, and runs it. The build
 # folder stays, so that a second run has little to do.
+cmake_minimum_required(VERSION 3.25)
+
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE result
                   OUTPUT_VARIABLE output ERROR_VARIABLE output)

@@ -6,6 +6,8 @@
 #
 # A rule is: files it is about, includes that they must not have, the reason.
 # Both are regular expressions; the first against the path from the root.
+cmake_minimum_required(VERSION 3.25)
+
 set(rules
   "^kernels/"
   "^(paged|absl|gtest|gmock|benchmark|nlohmann|apps|tests|benchmarks)/"

@@ -2,6 +2,8 @@
 #
 # Plants one include at a time in an otherwise clean tree, and wants
 # layering.cmake to report exactly the forbidden ones.
+cmake_minimum_required(VERSION 3.25)
+
 function(expect verdict file line)
   file(REMOVE_RECURSE ${SCRATCH_DIR})
   file(WRITE ${SCRATCH_DIR}/kernels/core/clean.h "#include <cstdint>\n")
