@@ -33,11 +33,11 @@ struct ProblemSpec {
   int num_kv_heads = 2;
   int head_dim = 64;
   int block_size = 16;
-  std::vector<int32_t> context_lens;
+  std::vector<int32_t> context_lens = {};
   int max_context_len = 0;  // 0: the longest
   // Which content each sequence has: equal ids (and lengths) mean equal
   // queries, keys and values. Empty: 0, 1, 2, ...
-  std::vector<int> content_ids;
+  std::vector<int> content_ids = {};
 
   Layout layout = Layout::kDense;
   int row_padding = 0;  // elements after each query and output row
