@@ -1,0 +1,77 @@
+// A program of its own, because it replaces operator new to count the calls.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "paged/internal/lower.h"
+#include "paged/plan.h"
+#include "tests/lib/shapes.h"
+
+namespace {
+std::atomic<int> num_allocations = 0;
+}  // namespace
+
+void* operator new(std::size_t bytes) {
+  ++num_allocations;
+  if (void* memory = std::malloc(bytes > 0 ? bytes : 1)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace paged {
+namespace {
+
+using testing::ShapeOf;
+
+TEST(AllocationTest, TheCounterCounts) {
+  const int before = num_allocations;
+  // A call of the function, which unlike the expression may not be elided.
+  ::operator delete(::operator new(8));
+  EXPECT_EQ(num_allocations, before + 1);
+}
+
+TEST(AllocationTest, PlanningDoesNotAllocate) {
+  const DecodeShape shapes[] = {
+      ShapeOf({1, 8, 4, 131072}), ShapeOf({64, 8, 4, 4096}),
+      ShapeOf({8, 4, 2, 1024}), ShapeOf({32, 1, 40, 777})};
+  const DeviceProfile profiles[] = {H200Profile(), Rtx3090Profile(),
+                                    CpuProfile(4)};
+  const DecodeOptions options[] = {
+      {}, {.splits = 7}, {.variant = Variant::kV1}};
+  bool all_ok = true;
+  const int before = num_allocations;
+  for (const DecodeShape& shape : shapes) {
+    for (const DeviceProfile& profile : profiles) {
+      for (const DecodeOptions& option : options) {
+        all_ok &= MakePlan(ValidateShape(shape).value(), profile, option).ok();
+      }
+    }
+  }
+  EXPECT_EQ(num_allocations, before);
+  EXPECT_TRUE(all_ok);
+}
+
+TEST(AllocationTest, LoweringDoesNotAllocate) {
+  alignas(256) static char memory[256];
+  DecodeArgs args{.shape = ShapeOf({8, 4, 2, 1024})};
+  args.query = args.key_cache = args.value_cache = memory;
+  args.output = memory;
+  args.block_tables = args.context_lens = reinterpret_cast<int32_t*>(memory);
+  const DecodePlan plan =
+      MakePlan(ValidateShape(args.shape).value(), H200Profile(), {.splits = 3})
+          .value();
+  const RunContext context{
+      .stream = nullptr,
+      .workspace = {.data = memory, .bytes = plan.workspace_bytes},
+      .schedule = nullptr};
+  const int before = num_allocations;
+  const bool ok = internal::Lower(plan, args, H200Profile(), context).ok();
+  EXPECT_EQ(num_allocations, before);
+  EXPECT_TRUE(ok);
+}
+
+}  // namespace
+}  // namespace paged
