@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -35,12 +36,15 @@ std::string Work(const DecodePlan& plan, const DeviceProfile& profile) {
                          plan.resident_ctas, plan.waves, plan.predicted_us);
 }
 
-// The best candidate of the variant that was not chosen; null without one.
+// Impossible candidates are listed with their reason, and have no prediction.
+bool Fits(const DecodePlan& plan) { return plan.predicted_us > 0; }
+
+// The fastest candidate of the variant; null when none fits.
 const DecodePlan* BestOf(const Explanation& explanation, Variant variant) {
   const DecodePlan* best = nullptr;
   for (const Candidate& candidate : explanation.candidates) {
     const DecodePlan& plan = candidate.plan;
-    if (plan.variant != variant) continue;
+    if (plan.variant != variant || !Fits(plan)) continue;
     if (best == nullptr || plan.predicted_us < best->predicted_us) best = &plan;
   }
   return best;
@@ -69,18 +73,26 @@ bool IsChosen(const Explanation& explanation, const Candidate& candidate) {
          candidate.rejected_because.empty();
 }
 
+// Whether `a` deserves a line rather than `b`.
+bool IsBetter(const Explanation& explanation, const Candidate& a,
+              const Candidate& b) {
+  const auto key = [&](const Candidate& candidate) {
+    return std::tuple(!IsChosen(explanation, candidate), !Fits(candidate.plan),
+                      candidate.plan.predicted_us);
+  };
+  return key(a) < key(b);
+}
+
 // The candidates worth a line: of each (variant, splits) the chosen one, else
-// the fastest, in the order of the splits.
+// the fastest that fits, in the order of the splits.
 std::vector<const Candidate*> BestPerSplits(const Explanation& explanation) {
   std::map<std::pair<Variant, int>, const Candidate*> best;
   for (const Candidate& candidate : explanation.candidates) {
     const Candidate*& place =
         best[{candidate.plan.variant, candidate.plan.num_splits}];
-    const bool is_better =
-        place == nullptr || IsChosen(explanation, candidate) ||
-        (!IsChosen(explanation, *place) &&
-         candidate.plan.predicted_us < place->plan.predicted_us);
-    if (is_better) place = &candidate;
+    if (place == nullptr || IsBetter(explanation, candidate, *place)) {
+      place = &candidate;
+    }
   }
   std::vector<const Candidate*> rows;
   for (const auto& [key, candidate] : best) rows.push_back(candidate);
@@ -115,7 +127,9 @@ std::string ReasonOf(const Explanation& explanation,
                      const DeviceProfile& profile) {
   const DecodePlan& chosen = explanation.chosen;
   const std::string start =
-      absl::StrCat(Title(chosen), ": ", Work(chosen, profile));
+      Fits(chosen)
+          ? absl::StrCat(Title(chosen), ": ", Work(chosen, profile))
+          : absl::StrCat(Title(chosen), ", which no cost model describes");
   if (chosen.decided_by != DecidedBy::kCostModel) {
     return absl::StrCat(start, "; decided by ", NameOf(chosen.decided_by));
   }
@@ -138,12 +152,14 @@ std::string TableOf(const Explanation& explanation,
   for (const Candidate* candidate : rows) {
     const DecodePlan& plan = candidate->plan;
     const bool is_chosen = IsChosen(explanation, *candidate);
+    const std::string predicted =
+        Fits(plan) ? absl::StrFormat("%.1f", plan.predicted_us) : "-";
     absl::StrAppendFormat(
-        &text, "%s %-9s %6d  %-16s %-11s %8d %6d %8.2f %9.2f %12.1f  %s\n",
+        &text, "%s %-9s %6d  %-16s %-11s %8d %6d %8.2f %9.2f %12s  %s\n",
         is_chosen ? ">" : " ", NameOf(plan.variant), plan.num_splits,
         NameOf(plan.instance), NameOf(plan.reduction), plan.num_ctas,
         int64_t{profile.num_units} * plan.resident_ctas, plan.waves,
-        static_cast<double>(plan.kv_bytes) * 1e-6, plan.predicted_us,
+        static_cast<double>(plan.kv_bytes) * 1e-6, predicted,
         is_chosen ? "chosen" : candidate->rejected_because);
   }
   const std::size_t rest = explanation.candidates.size() - rows.size();

@@ -16,9 +16,11 @@ std::string DescribeInput(const RunRequest& request,
       std::minmax_element(layer.context_lens.begin(), layer.context_lens.end());
   std::string lens = "no sequence";
   if (layer.num_seqs > 0) {
-    lens = absl::StrFormat("%d %s of %d to %d tokens", layer.num_seqs,
+    lens = absl::StrFormat("%d %s of %s tokens", layer.num_seqs,
                            layer.num_seqs == 1 ? "sequence" : "sequences",
-                           *shortest, *longest);
+                           *shortest == *longest
+                               ? absl::StrCat(*longest)
+                               : absl::StrCat(*shortest, " to ", *longest));
   }
   return absl::StrFormat(
       "%s: %d %s; %s; %d q heads over %d kv heads, head_dim %d, %s\n"
@@ -30,10 +32,10 @@ std::string DescribeInput(const RunRequest& request,
 }
 
 std::string HeaderLine() {
-  return absl::StrFormat("%-9s %-7s %-15s %6s  %-13s %10s %8s %13s %12s %9s\n",
-                         "layer", "backend", "variant", "splits", "decided by",
-                         "time us", "GB/s", "max abs error", "rel L2 error",
-                         "tolerance");
+  return absl::StrFormat(
+      "%-9s %-7s %-15s %6s  %-13s %10s %8s %13s %12s %9s  result\n", "layer",
+      "backend", "variant", "splits", "decided by", "time us", "GB/s",
+      "max abs error", "rel L2 error", "tolerance");
 }
 
 std::string TextLine(const RunRow& row) {

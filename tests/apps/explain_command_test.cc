@@ -1,0 +1,133 @@
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/apps/cli_runner.h"
+
+namespace paged::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+nlohmann::json ExplainJson(std::vector<std::string> flags) {
+  flags.insert(flags.begin(), {"explain", "--json"});
+  const CliResult result = RunCli(flags);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  return result.exit_code == 0 ? result.JsonLines().at(0) : nlohmann::json();
+}
+
+TEST(ExplainCommandTest, HasExactlyItsFieldsOnEveryDevice) {
+  for (const char* device : {"this", "h200", "h100", "rtx3090", "cpu"}) {
+    const nlohmann::json json =
+        ExplainJson({absl::StrCat("--device=", device)});
+    EXPECT_THAT(KeysOf(json),
+                ElementsAre("candidates", "chosen", "decided_by"));
+    EXPECT_EQ(json["decided_by"], "cost_model");
+    ASSERT_GT(json["candidates"].size(), 2u) << device;
+    int num_chosen = 0;
+    for (nlohmann::json candidate : json["candidates"]) {
+      EXPECT_THAT(KeysOf(candidate),
+                  ElementsAre("ctas", "instance", "kv_bytes", "partition",
+                              "predicted_us", "reduction", "rejected_because",
+                              "resident_ctas", "splits", "variant", "waves"));
+      // 8 x 4096 tokens x 8 kv heads x 128 dims x 2 bytes, keys and values.
+      EXPECT_EQ(candidate["kv_bytes"], 134217728);
+      num_chosen += candidate == json["chosen"];
+    }
+    EXPECT_EQ(num_chosen, 1) << device;
+    EXPECT_EQ(json["chosen"]["rejected_because"], "");
+  }
+}
+
+TEST(ExplainCommandTest, NothingThatFitsIsFasterThanTheChoice) {
+  for (const char* seqs : {"1", "8", "64"}) {
+    const nlohmann::json json =
+        ExplainJson({"--device=h200", "--num_seqs", seqs});
+    for (const nlohmann::json& candidate : json["candidates"]) {
+      if (candidate["predicted_us"] == 0) continue;
+      EXPECT_GE(candidate["predicted_us"], json["chosen"]["predicted_us"]);
+    }
+  }
+}
+
+TEST(ExplainCommandTest, SplitsALoneSequence) {
+  const std::vector<std::string> lone = {"--num_seqs=1", "--context_len=131072",
+                                         "--device=h200"};
+  const nlohmann::json json = ExplainJson(lone);
+  EXPECT_EQ(json["chosen"]["variant"], "split_k");
+  EXPECT_EQ(json["chosen"]["partition"], "splits");
+  EXPECT_EQ(json["chosen"]["reduction"], "second_pass");
+  EXPECT_GE(json["chosen"]["ctas"], 44);
+}
+
+TEST(ExplainCommandTest, ObeysFlagsAndSaysSo) {
+  const nlohmann::json json =
+      ExplainJson({"--device=h200", "--variant=split_k", "--splits=5"});
+  EXPECT_EQ(json["chosen"]["splits"], 5);
+  EXPECT_EQ(json["decided_by"], "--variant");
+  const CliResult environment =
+      RunCli({"explain", "--device=h200", "--json"}, {{"PAGED_SPLITS", "6"}});
+  EXPECT_EQ(environment.JsonLines().at(0)["decided_by"], "PAGED_SPLITS");
+}
+
+TEST(ExplainCommandTest, PrintsChoiceReasonAndNoImpossiblePrediction) {
+  const CliResult result = RunCli({"explain", "--device=rtx3090"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("predicted us"));
+  EXPECT_THAT(result.out, HasSubstr("\n> "));
+  EXPECT_THAT(result.out, HasSubstr("chosen   "));
+  EXPECT_THAT(result.out, HasSubstr("estimated"));
+  EXPECT_THAT(result.out, HasSubstr("82 SMs"));
+  EXPECT_EQ(result.out.find(" 0.0  "), std::string::npos) << result.out;
+}
+
+TEST(ExplainCommandTest, DescribesBaselinesAndEmptyBatches) {
+  for (const char* flag :
+       {"--variant=reference", "--variant=thrust", "--num_seqs=0",
+        "--context_len=0", "--context_len=1"}) {
+    const CliResult result = RunCli({"explain", "--device=cpu", flag});
+    EXPECT_EQ(result.exit_code, 0) << flag << result.err;
+    ExplainJson({"--device=cpu", flag});
+  }
+}
+
+TEST(ExplainCommandTest, EndsWithTwoAndOneLineOnBadUsage) {
+  const std::vector<std::vector<std::string>> calls = {
+      {"--num_seqs=-1"},
+      {"--num_seqs=2147483648"},
+      {"--num_q_heads=10", "--num_kv_heads=4"},
+      {"--num_kv_heads=0"},
+      {"--head_dim=0"},
+      {"--block_size=1025"},
+      {"--dtype=fp8"},
+      {"--device=h300"},
+      {"--device=h200", "--dtype=fp32"},
+      {"--device=h200", "--head_dim=96"},
+      {"--variant=all"},
+      {"--variant=v1", "--splits=2"},
+      {"--splits=2000"},
+      {"--num_seqs=2147483647", "--context_len=2147483647", "--block_size=1"},
+      {"FILE"},
+      {"--context_length=5"}};
+  for (std::vector<std::string> call : calls) {
+    call.insert(call.begin(), "explain");
+    const CliResult result = RunCli(call);
+    EXPECT_EQ(result.exit_code, 2) << call.at(1) << result.out;
+    EXPECT_TRUE(result.ErrIsOneLine()) << call.at(1) << result.err;
+  }
+}
+
+TEST(ExplainCommandTest, HelpNamesEveryDefault) {
+  const CliResult result = RunCli({"explain", "--help"});
+  EXPECT_EQ(result.exit_code, 0);
+  for (const char* text : {"(8)", "(4096)", "(32)", "(128)", "(16)", "(fp16)",
+                           "(this)", "paged explain --num_seqs=8"}) {
+    EXPECT_THAT(result.out, HasSubstr(text));
+  }
+}
+
+}  // namespace
+}  // namespace paged::testing

@@ -1,0 +1,58 @@
+// The program itself: what a shell sees.
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tests/apps/tensor_file_builder.h"
+
+namespace paged::testing {
+namespace {
+
+class ProgramTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(PAGED_PROGRAM)) {
+      GTEST_SKIP() << "the program is not at " << PAGED_PROGRAM;
+    }
+  }
+
+  int ExitCodeOf(const std::string& args) {
+    const int status =
+        std::system(absl::StrCat("env -u PAGED_VARIANT -u PAGED_SPLITS \"",
+                                 PAGED_PROGRAM, "\" ", args, " >/dev/null 2>&1")
+                        .c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+};
+
+TEST_F(ProgramTest, ExitsZeroWhenAllPasses) {
+  const std::string file = DataPath("smollm2_decode.safetensors");
+  EXPECT_EQ(ExitCodeOf(absl::StrCat("run \"", file,
+                                    "\" --backend=cpu --layer=layer18")),
+            0);
+  EXPECT_EQ(ExitCodeOf("explain --device=h100"), 0);
+  EXPECT_EQ(ExitCodeOf("--help"), 0);
+}
+
+TEST_F(ProgramTest, ExitsOneWhenACheckFails) {
+  TensorFileBuilder builder = SmallLayer({.context_lens = {2}});
+  builder.Add("layer0.expected", "F32", {1, 4, 8},
+              std::vector<float>(32, 100.0f));
+  const TemporaryFile file(builder.Build());
+  EXPECT_EQ(ExitCodeOf(absl::StrCat("run ", file.path(), " --backend=cpu")), 1);
+}
+
+TEST_F(ProgramTest, ExitsTwoOnBadUsageAndInput) {
+  EXPECT_EQ(ExitCodeOf(""), 2);
+  EXPECT_EQ(ExitCodeOf("run"), 2);
+  EXPECT_EQ(ExitCodeOf("run --no_such_flag x"), 2);
+  const TemporaryFile file({'x', 'y', 'z'});
+  EXPECT_EQ(ExitCodeOf(absl::StrCat("run ", file.path())), 2);
+}
+
+}  // namespace
+}  // namespace paged::testing
