@@ -1,78 +1,24 @@
 // Measures decode on this machine: every variant of every shape beside the
-// gather-only kernel, as rows of Google Benchmark. See kUsage.
+// gather-only kernel, as rows of Google Benchmark. --help says how.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstdio>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "benchmarks/bench_flags.h"
 #include "benchmarks/measurer.h"
 #include "benchmarks/record_file.h"
 
 namespace paged::benchmarks {
 namespace {
-
-constexpr char kUsage[] =
-    R"(decode_benchmark [--mode=rows|sweep|merge] [--backend=auto|cpu|cuda]
-                 [--kernels_core=HASH] [--kernels_cuda=HASH]
-                 [--sweep_out=FILE] [--merge_into=FILE --merge_from=FILE]
-                 [--benchmark_...]
-
-rows   measures every shape (of --benchmark_filter), one row per variant and
-       cache state; --benchmark_out=FILE writes the record
-sweep  times every instance with every split count on the GPU, as CSV
-merge  puts the rows of one record into another
-
-Exit code: 0 good, 1 a row failed, 2 bad usage or input, 3 no device.
-)";
-
-struct Flags {
-  std::string mode = "rows";
-  std::string backend = "auto";
-  std::string kernels_core, kernels_cuda;
-  std::string sweep_out = "sweep.csv";
-  std::string merge_into, merge_from;
-};
-
-// Takes our flags out of argv and leaves Google Benchmark's. Returns an exit
-// code when there is nothing to do.
-std::optional<int> ParseFlags(int& argc, char** argv, Flags& flags) {
-  const std::map<absl::string_view, std::string*> known = {
-      {"mode", &flags.mode},
-      {"backend", &flags.backend},
-      {"kernels_core", &flags.kernels_core},
-      {"kernels_cuda", &flags.kernels_cuda},
-      {"sweep_out", &flags.sweep_out},
-      {"merge_into", &flags.merge_into},
-      {"merge_from", &flags.merge_from}};
-  int num_left = 1;
-  for (int i = 1; i < argc; ++i) {
-    const absl::string_view argument = argv[i];
-    if (argument == "--help") {
-      std::fputs(kUsage, stdout);
-      return 0;
-    }
-    const auto equals = argument.find('=');
-    const bool is_flag =
-        argument.substr(0, 2) == "--" && equals != absl::string_view::npos;
-    const auto flag =
-        is_flag ? known.find(argument.substr(2, equals - 2)) : known.end();
-    if (flag == known.end()) {
-      argv[num_left++] = argv[i];
-    } else {
-      *flag->second = std::string(argument.substr(equals + 1));
-    }
-  }
-  argc = num_left;
-  return std::nullopt;
-}
 
 int ExitCodeOf(const absl::Status& status) {
   if (status.ok()) return 0;
@@ -184,7 +130,9 @@ absl::StatusOr<std::unique_ptr<Measurer>> MakeMeasurer(
   return cuda.ok() ? std::move(cuda) : MakeCpuMeasurer();
 }
 
-int MeasureRows(const Flags& flags, const std::string& command_line) {
+// A file's reporter is allowed only together with --benchmark_out.
+int MeasureRows(const BenchFlags& flags, const std::string& command_line,
+                bool has_file) {
   absl::StatusOr<std::unique_ptr<Measurer>> made = MakeMeasurer(flags.backend);
   if (!made.ok()) return ExitCodeOf(made.status());
   Measurer& measurer = **made;
@@ -206,9 +154,6 @@ int MeasureRows(const Flags& flags, const std::string& command_line) {
 
   PlainNamesConsole console;
   PlainNamesJson json;
-  // The file's reporter is only allowed, and only used, with --benchmark_out.
-  const bool has_file =
-      command_line.find("--benchmark_out=") != std::string::npos;
   const std::size_t num_run =
       benchmark::RunSpecifiedBenchmarks(&console, has_file ? &json : nullptr);
   if (num_run == 0) {
@@ -219,15 +164,18 @@ int MeasureRows(const Flags& flags, const std::string& command_line) {
 }
 
 int Main(int argc, char** argv) {
-  const std::string command_line =
-      absl::StrJoin(std::vector<std::string>(argv, argv + argc), " ");
-  Flags flags;
+  const std::string command_line = CommandLine(argc, argv);
+  const bool has_file =
+      std::any_of(argv, argv + argc, [](const char* argument) {
+        return absl::StartsWith(argument, "--benchmark_out=");
+      });
+  BenchFlags flags;
   if (const std::optional<int> exit_code = ParseFlags(argc, argv, flags)) {
     return *exit_code;
   }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  if (flags.mode == "rows") return MeasureRows(flags, command_line);
+  if (flags.mode == "rows") return MeasureRows(flags, command_line, has_file);
   if (flags.mode == "sweep") return ExitCodeOf(RunCudaSweep(flags.sweep_out));
   if (flags.mode == "merge") {
     return ExitCodeOf(MergeRecords(flags.merge_into, flags.merge_from));

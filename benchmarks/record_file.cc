@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <system_error>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
@@ -52,7 +53,11 @@ bool IsOfSameKernels(const Json& a, const Json& b) {
          get(a, "kernels_cuda") == get(b, "kernels_cuda");
 }
 
-absl::Status WriteRecord(const std::string& path, const Json& record) {
+// Google Benchmark's context names the host and where the program lay.
+absl::Status WriteRecord(const std::string& path, Json record) {
+  Json& context = record["context"];
+  context.erase("host_name");
+  context.erase("executable");
   const std::string temporary = path + ".new";
   std::ofstream stream(temporary);
   stream << record.dump(2) << "\n";
@@ -86,10 +91,12 @@ std::string DriverVersion() {
 absl::Status MergeRecords(const std::string& into, const std::string& from) {
   absl::StatusOr<Json> added = ReadRecord(from);
   if (!added.ok()) return added.status();
-  if (!std::filesystem::exists(into)) return WriteRecord(into, *added);
+  if (!std::filesystem::exists(into))
+    return WriteRecord(into, *std::move(added));
   absl::StatusOr<Json> old = ReadRecord(into);
   if (!old.ok()) return old.status();
-  if (!IsOfSameKernels(*old, *added)) return WriteRecord(into, *added);
+  if (!IsOfSameKernels(*old, *added))
+    return WriteRecord(into, *std::move(added));
 
   Json& rows = (*old)["benchmarks"];
   for (const Json& row : (*added)["benchmarks"]) {
@@ -102,7 +109,7 @@ absl::Status MergeRecords(const std::string& into, const std::string& from) {
     if (is_new) rows.push_back(row);
   }
   (*old)["context"] = (*added)["context"];
-  return WriteRecord(into, *old);
+  return WriteRecord(into, *std::move(old));
 }
 
 }  // namespace paged::benchmarks

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Collects what record.sh runs, for a machine without compilers or libraries:
+#
+#   benchmarks/pack.sh BUILD_DIR OUT_DIR
+#
+# OUT_DIR gets tests/, apps/paged and benchmarks/decode_benchmark, stripped, and
+# in lib/ the shared libraries that a bare machine lacks. There,
+# `benchmarks/record.sh --binaries=OUT_DIR` runs them.
+set -euo pipefail
+
+if [[ $# -ne 2 || ! -x "$1/benchmarks/decode_benchmark" ]]; then
+  echo "usage: $0 BUILD_DIR OUT_DIR; BUILD_DIR has benchmarks/decode_benchmark" >&2
+  exit 2
+fi
+build=$1
+out=$2
+mkdir -p "${out}/lib"
+
+pack() {  # <program> <folder>
+  mkdir -p "${out}/$2"
+  strip -o "${out}/$2/$(basename "$1")" "$1"
+  # What every Linux has stays out: glibc and the runtime of g++.
+  ldd "$1" | awk '/=> \// { print $1, $3 }' | while read -r name path; do
+    case "${name}" in
+      libabsl* | libbenchmark* | libgtest* | libgmock* | libre2*)
+        cp -Lu "${path}" "${out}/lib/${name}" ;;
+    esac
+  done
+}
+
+pack "${build}/benchmarks/decode_benchmark" benchmarks
+if [[ -x "${build}/apps/paged" ]]; then
+  pack "${build}/apps/paged" apps
+fi
+if [[ -d "${build}/tests" ]]; then
+  while IFS= read -r -d '' program; do
+    pack "${program}" tests
+  done < <(find "${build}/tests" -maxdepth 1 -type f -executable -print0)
+fi
+du -sh "${out}"

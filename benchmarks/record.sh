@@ -1,0 +1,182 @@
+#!/usr/bin/env bash
+# Measures this machine and keeps what it says:
+#
+#   benchmarks/record.sh [--part=tests|sanitizer|bench|all] [--filter=REGEX]
+#       [--binaries=DIR] [--out=DIR] [--kernels_core=HASH] [--kernels_cuda=HASH]
+#
+#   tests      every test program and `paged run`             -> tests.txt
+#   sanitizer  compute-sanitizer's tools over every variant   -> sanitizer.txt
+#   bench      decode_benchmark                               -> decode.json
+#
+# Each part takes less than 8 minutes. --filter restricts it to matching test
+# programs, tools or rows; what it measures replaces the same pieces of the
+# files, and the others stay as long as they are of the same kernels.
+# --binaries takes programs built elsewhere (pack.sh), in tests/, apps/ and
+# benchmarks/; without it build/release is used, and built when absent. The
+# hashes are those of `git rev-parse HEAD:kernels/core` where there is no .git.
+# --out is benchmarks/results/<machine> otherwise.
+#
+# Exit code: 0 good, 1 something failed, 2 bad usage, 3 no GPU where one is
+# needed.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+source "${root}/benchmarks/record_lib.sh"
+
+part=all filter= binaries= out= kernels_core= kernels_cuda=
+command_line=benchmarks/record.sh
+for argument in "$@"; do
+  case "${argument}" in
+    # Paths of one machine say nothing on another.
+    --binaries=* | --out=*) command_line+=" ${argument%%=*}=DIR" ;;
+    *) command_line+=" ${argument}" ;;
+  esac
+  case "${argument}" in
+    --part=tests | --part=sanitizer | --part=bench | --part=all)
+      part=${argument#*=} ;;
+    --filter=* | --binaries=* | --out=* | --kernels_core=* | --kernels_cuda=*)
+      name=${argument%%=*}
+      printf -v "${name#--}" '%s' "${argument#*=}" ;;
+    --help) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"; exit 0 ;;
+    *) echo "record.sh: unknown argument ${argument}; see --help" >&2; exit 2 ;;
+  esac
+done
+
+# Settings of the user's would change what is measured.
+for name in "${!PAGED_@}"; do unset "${name}"; done
+export PAGED_TEST_DATA="${root}/tests/data"
+
+find_machine
+kernels_core=${kernels_core:-$(tree_hash kernels/core)}
+kernels_cuda=${kernels_cuda:-$(tree_hash kernels/cuda)}
+out=${out:-${root}/benchmarks/results/${machine}}
+mkdir -p "${out}"
+out=$(cd "${out}" && pwd)
+find_binaries
+scratch=$(mktemp -d)
+trap 'rm -rf "${scratch}"' EXIT
+
+# Each function adds sections to "${scratch}/sections" and returns 1 when one
+# of them failed.
+
+record_tests() {
+  local failed=0 program name log
+  while IFS= read -r program; do
+    name=$(basename "${program}")
+    matches "${name}" || continue
+    log="${scratch}/${name}.log"
+    run_limited 240 "${log}" "${program}" || failed=1
+    {
+      if [[ ${timed_out} == 1 ]]; then
+        echo "not measured: over 240 s, or over the part's 8 minutes"
+      else
+        count_cases gpu "${log}"
+        count_cases cpu "${log}"
+      fi
+      [[ ${exit_code} == 0 ]] && echo "exit code 0" || tail -n 60 "${log}"
+      sed -n 's/^\(.*: Skipped\)$/\1/p; /^no GPU/p' "${log}" | sort | uniq -c |
+        sort -rn | head -n 5
+    } | section "${name}"
+  done < <(test_programs)
+
+  if matches "paged run" && [[ -x "${binaries}/apps/paged" ]]; then
+    local file
+    for file in smollm2_decode smollm2_long; do
+      log="${scratch}/run.log"
+      run_limited 120 "${log}" "${binaries}/apps/paged" run \
+        "${PAGED_TEST_DATA}/${file}.safetensors" --variant=all || failed=1
+      { echo "exit code ${exit_code}"; cat "${log}"; } |
+        section "paged run ${file}.safetensors --variant=all"
+    done
+  fi
+  return "${failed}"
+}
+
+# One tool over one command; prints nothing, adds a section.
+sanitize() {  # <tool> <title> <command...>
+  local tool=$1 title=$2 log="${scratch}/sanitizer.log" summary
+  shift 2
+  matches "${tool}: ${title}" || return 0
+  run_limited 100 "${log}" compute-sanitizer --tool "${tool}" \
+    --report-api-errors no --error-exitcode 9 "$@" || true
+  summary=$(grep -E '(ERROR|RACECHECK) SUMMARY' "${log}" | tail -n 1 || true)
+  {
+    if [[ ${timed_out} == 1 ]]; then
+      echo "not measured: over 100 s, or over the part's 8 minutes"
+    elif [[ -z ${summary} ]]; then
+      echo "not measured: $(grep -E '^=========' "${log}" | tail -n 1 |
+        sed 's/^=* *//' | grep . || tail -n 1 "${log}")"
+    else
+      echo "exit code ${exit_code}; ${summary#========= }"
+      [[ ${exit_code} == 0 ]] || tail -n 80 "${log}"
+    fi
+  } | section "${tool}: ${title}"
+  [[ -z ${summary} || ${timed_out} == 1 || ${exit_code} == 0 ]]
+}
+
+record_sanitizer() {
+  if [[ ${has_gpu} == 0 ]]; then
+    echo "not measured: no GPU" | section "all tools"
+    no_gpu=1
+    return 0
+  fi
+  local failed=0 tool program sample
+  PATH="${PATH}:/usr/local/cuda/bin"
+  for tool in memcheck racecheck initcheck synccheck; do
+    if ! command -v compute-sanitizer > /dev/null; then
+      echo "not measured: compute-sanitizer is not installed" |
+        section "${tool}: all"
+      continue
+    fi
+    if [[ -x "${binaries}/apps/paged" ]]; then
+      sanitize "${tool}" "paged run --variant=all" "${binaries}/apps/paged" run \
+        "${PAGED_TEST_DATA}/smollm2_decode.safetensors" --backend=cuda \
+        --variant=all || failed=1
+      sanitize "${tool}" "paged run --variant=split_k --splits=5" \
+        "${binaries}/apps/paged" run \
+        "${PAGED_TEST_DATA}/smollm2_decode.safetensors" --backend=cuda \
+        --variant=split_k --splits=5 || failed=1
+    fi
+    while IFS= read -r program; do
+      sample=$(sample_gpu_cases "${program}" 8)
+      [[ -n ${sample} ]] || continue
+      sanitize "${tool}" "$(basename "${program}"), 8 GPU cases" "${program}" \
+        "--gtest_filter=${sample}" || failed=1
+    done < <(test_programs)
+  done
+  return "${failed}"
+}
+
+record_bench() {
+  local program="${binaries}/benchmarks/decode_benchmark" result=0
+  # From the top of the checkout, under the names that other readers have too.
+  (cd "${root}" && timeout 470 "${program}" \
+    --benchmark_filter="${filter:-.}" --benchmark_out="${scratch}/rows.json" \
+    --benchmark_out_format=json --kernels_core="${kernels_core}" \
+    --kernels_cuda="${kernels_cuda}") || result=$?
+  # Rows that failed say so in the record; anything else leaves no record.
+  if [[ ${result} != 0 && ${result} != 1 ]]; then
+    echo "record.sh: decode_benchmark ended with exit code ${result}" >&2
+    return "$((result == 3 ? 3 : 1))"
+  fi
+  "${program}" --mode=merge --merge_from="${scratch}/rows.json" \
+    --merge_into="${out}/decode.json" || return 1
+  return "${result}"
+}
+
+result=0
+no_gpu=0
+for each in tests sanitizer; do
+  [[ ${part} == all || ${part} == "${each}" ]] || continue
+  say "${each}"
+  : > "${scratch}/sections"
+  deadline=$((SECONDS + 470))
+  "record_${each}" || result=1
+  merge_sections "${out}/${each}.txt"
+done
+if [[ ${part} == all || ${part} == bench ]]; then
+  say bench
+  record_bench || result=$?
+fi
+[[ ${part} == sanitizer && ${no_gpu} == 1 ]] && result=3
+say "wrote ${out#"${root}"/}; exit code ${result}"
+exit "${result}"
