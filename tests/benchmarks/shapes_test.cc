@@ -1,0 +1,98 @@
+#include "benchmarks/shapes.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "benchmarks/sample_oracle.h"
+#include "paged/block_table.h"
+
+namespace paged::benchmarks {
+namespace {
+
+BenchShape SmallShape() {
+  BenchShape shape;
+  shape.context_lens = {33, 7};
+  shape.num_kv_heads = 2;
+  shape.group = 2;
+  shape.head_dim = 8;
+  return shape;
+}
+
+TEST(BenchShapesTest, NamesAreThoseThatOtherProgramsLookUp) {
+  BenchShape shape;
+  shape.context_lens.assign(8, 4096);
+  shape.num_kv_heads = 8;
+  shape.group = 4;
+  EXPECT_EQ(RowName("split_k", shape, Cache::kCold),
+            "decode/split_k/fp16/b:8/ctx:4096/hkv:8/g:4/d:128/bs:16/l2:cold");
+  shape.lens_name = "uniform_100_1000";
+  EXPECT_EQ(RowName("gather", shape, Cache::kWarm),
+            "decode/gather/fp16/b:8/lens:uniform_100_1000/hkv:8/g:4/d:128/"
+            "bs:16/l2:warm");
+}
+
+TEST(BenchShapesTest, CountsTrueLengthsOncePerKvHead) {
+  EXPECT_EQ(SmallShape().kv_bytes(), (33 + 7) * 2 * 8 * 2 * 2);
+}
+
+TEST(BenchShapesTest, NoTwoShapesShareAName) {
+  for (const auto& shapes : {GpuShapes(), CpuShapes(), SweepShapes()}) {
+    std::set<std::string> names;
+    for (const BenchShape& shape : shapes) names.insert(ShapeName(shape));
+    EXPECT_EQ(names.size(), shapes.size());
+  }
+}
+
+TEST(BenchShapesTest, RaggedLengthsLieInTheirRange) {
+  for (const BenchShape& shape : GpuShapes()) {
+    if (shape.lens_name != "uniform_100_1000") continue;
+    const auto [least, most] = std::minmax_element(shape.context_lens.begin(),
+                                                   shape.context_lens.end());
+    EXPECT_GE(*least, 100);
+    EXPECT_LE(*most, 1000);
+    EXPECT_NE(*least, *most);
+  }
+}
+
+TEST(BenchShapesTest, SetsRotateThroughEnoughMemoryWithoutSharingABlock) {
+  const BenchShape shape = SmallShape();
+  const BenchTables tables = MakeTables(shape, 10 * shape.kv_bytes() - 1);
+  EXPECT_EQ(tables.num_sets, 10);
+  std::set<int32_t> blocks;
+  std::size_t num_entries = 0;
+  for (int row = 0; row < tables.table.num_seqs(); ++row) {
+    for (const int32_t block : tables.table.row(row)) {
+      if (block < 0) continue;
+      blocks.insert(block);
+      ++num_entries;
+    }
+  }
+  EXPECT_EQ(num_entries, 10u * (3 + 1));
+  EXPECT_EQ(blocks.size(), num_entries);
+}
+
+// The oracle's own check: a row is refused for a NaN and for a wrong number.
+TEST(SampleOracleTest, RefusesWhatIsNotTheResult) {
+  const BenchShape shape = SmallShape();
+  const std::vector<SampleRow> samples =
+      ComputeSamples(shape, MakeTables(shape, 0));
+  const std::vector<uint16_t> nan(2 * 4 * 8, 0xffff);
+  const std::vector<uint16_t> zero(2 * 4 * 8, 0);
+  const std::vector<float> lse(2 * 4, 0.0f);
+  EXPECT_NE(
+      RefusalOf(shape, LargestError(samples, shape, nan.data(), lse.data())),
+      "");
+  EXPECT_NE(
+      RefusalOf(shape, LargestError(samples, shape, zero.data(), lse.data())),
+      "");
+  EXPECT_EQ(RefusalOf(shape, 1e-3), "");
+}
+
+}  // namespace
+}  // namespace paged::benchmarks
