@@ -38,8 +38,12 @@ set(rules
   "benchmarks call launchers and the library"
 
   "^tests/"
-  "^(benchmarks|thrust|cub)/"
+  "^(thrust|cub)/"
   "tests call launchers and the library"
+
+  "^tests/(apps|baseline|build|kernels|lib|support)/"
+  "^benchmarks/"
+  "only the tests of the benchmarks need them"
 )
 
 set(violations "")
