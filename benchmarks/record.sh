@@ -73,8 +73,8 @@ record_tests() {
         count_cases cpu "${log}"
       fi
       [[ ${exit_code} == 0 ]] && echo "exit code 0" || tail -n 60 "${log}"
-      sed -n 's/^\(.*: Skipped\)$/\1/p; /^no GPU/p' "${log}" | sort | uniq -c |
-        sort -rn | head -n 5
+      awk '/: Skipped$/ { getline; print "cases skipped: " $0 }' "${log}" |
+        sort | uniq -c | sort -rn | head -n 5
     } | section "${name}"
   done < <(test_programs)
 
