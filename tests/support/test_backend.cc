@@ -36,6 +36,10 @@ std::vector<BackendCase> CudaCases() {
           {BackendKind::kCuda, DType::kBF16}};
 }
 
+std::ostream& operator<<(std::ostream& out, const BackendCase& backend_case) {
+  return out << NameOf(backend_case.dtype);
+}
+
 std::string CaseName(const ::testing::TestParamInfo<BackendCase>& info) {
   return std::string(NameOf(info.param.dtype));
 }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct BackendCase {
   BackendKind kind;
   DType dtype;
 };
+// "fp16", in the names that test programs list.
+std::ostream& operator<<(std::ostream& out, const BackendCase& backend_case);
 
 // Every dtype that the backend has; for INSTANTIATE_TEST_SUITE_P(Cpu, ...) and
 // INSTANTIATE_TEST_SUITE_P(Cuda, ...).
