@@ -1,5 +1,6 @@
 #include "paged/cpu_backend.h"
 
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -69,7 +70,8 @@ class CpuBackend final : public Backend {
 
 absl::StatusOr<Workspace> CpuBackend::Reserve(std::size_t bytes) {
   if (bytes > reserved_bytes_) {
-    if (bytes > SIZE_MAX - kAlignment) {
+    // No object may be larger, and the rounding below may not wrap.
+    if (bytes > PTRDIFF_MAX - kAlignment) {
       return absl::ResourceExhaustedError(
           absl::StrCat("no memory for a workspace of ", bytes, " bytes"));
     }
