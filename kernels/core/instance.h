@@ -47,10 +47,7 @@ inline constexpr std::array kInstanceShapes = {
 
 // Of the split_k kernel, which needs the most, as ptxas 13.0 reports them for
 // sm_90; a GPU test holds them against CUDA's own report.
-constexpr int RegistersOf(int head_dim, InstanceShape shape) {
-  if (head_dim == 64) return shape.stages == 2 ? 117 : 118;
-  return shape == InstanceShape{8, 2} ? 178 : 179;
-}
+constexpr int RegistersOf(int head_dim) { return head_dim == 64 ? 116 : 178; }
 
 inline constexpr auto kInstances = [] {
   std::array<InstanceConfig, kInstanceElements.size() *
@@ -61,7 +58,7 @@ inline constexpr auto kInstances = [] {
   for (ElementKind element : kInstanceElements) {
     for (int head_dim : kInstanceHeadDims) {
       for (InstanceShape shape : kInstanceShapes) {
-        all[i++] = {element, head_dim, shape, RegistersOf(head_dim, shape)};
+        all[i++] = {element, head_dim, shape, RegistersOf(head_dim)};
       }
     }
   }

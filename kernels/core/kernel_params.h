@@ -68,6 +68,8 @@ struct RowPlace {
 
 PAGED_HD inline RowPlace RowPlaceOf(const DecodeParams& p, int kv_head,
                                     int row) {
+  // A division is worth avoiding at the start and the end of a kernel.
+  if (p.q_len == 1) return {0, kv_head * p.group + row};
   return {row / p.group, kv_head * p.group + row % p.group};
 }
 

@@ -67,31 +67,60 @@ PAGED_HD inline int64_t FirstPartial(const DecodeParams& p, int64_t seq,
   return (seq * p.num_row_tiles + row_tile) * p.num_splits;
 }
 
-// Item `item` of the partitions `whole` (num_splits 1) and `splits`. Row tiles
-// of the same tokens are neighbours, so that they share the cache.
-PAGED_HD inline WorkItem ItemAt(const DecodeParams& p, int64_t item) {
-  // A plan has at most 2^31 - 1 programs (the grid's limit), and a 32-bit
-  // division is what the start of a kernel can afford.
-  const uint32_t index = static_cast<uint32_t>(item);
-  const uint32_t num_row_tiles = static_cast<uint32_t>(p.num_row_tiles);
-  const uint32_t num_splits = static_cast<uint32_t>(p.num_splits);
-  const uint32_t seq_split = index / num_row_tiles;
-  const int row_tile = static_cast<int>(index - seq_split * num_row_tiles);
-  const int seq = static_cast<int>(seq_split / num_splits);
-  const int split = static_cast<int>(seq_split) - seq * p.num_splits;
+// Which rows of which sequence an index stands for. A plan has at most 2^31 - 1
+// programs (the grid's limit), and 32-bit division is what the start of a
+// kernel can afford. Row tiles of the same tokens are neighbours, so that they
+// share the cache.
+struct RowTile {
+  uint32_t rest;  // index / num_row_tiles
+  int row_tile;
+  int first_row;
+  int num_rows;
+};
 
+PAGED_HD inline RowTile RowTileAt(const DecodeParams& p, int64_t item) {
+  const uint32_t index = static_cast<uint32_t>(item);
+  if (p.num_row_tiles == 1) return {index, 0, 0, NumRows(p)};
+  const uint32_t num_row_tiles = static_cast<uint32_t>(p.num_row_tiles);
+  const uint32_t rest = index / num_row_tiles;
+  const int row_tile = static_cast<int>(index - rest * num_row_tiles);
+  const int first_row = row_tile * p.rows_per_item;
+  const int rows_left = NumRows(p) - first_row;
+  return {rest, row_tile, first_row,
+          rows_left < p.rows_per_item ? rows_left : p.rows_per_item};
+}
+
+// Item `item` of the partition `whole`. Its first tile is known before the
+// length is: a kernel can start on the block table at once.
+PAGED_HD inline WorkItem WholeItemAt(const DecodeParams& p, int64_t item) {
+  const RowTile rows = RowTileAt(p, item);
+  const int seq = static_cast<int>(rows.rest);
+  const int context_len = ClampContextLen(p, p.context_lens[seq]);
+  return {.table_row = seq,
+          .context_len = context_len,
+          .first_row = rows.first_row,
+          .num_rows = rows.num_rows,
+          .first_tile = 0,
+          .last_tile = NumTiles(context_len),
+          .partial = 0};
+}
+
+// Item `item` of the partition `splits`.
+PAGED_HD inline WorkItem SplitItemAt(const DecodeParams& p, int64_t item) {
+  const RowTile rows = RowTileAt(p, item);
+  const uint32_t num_splits = static_cast<uint32_t>(p.num_splits);
+  const int seq = static_cast<int>(rows.rest / num_splits);
+  const int split = static_cast<int>(rows.rest) - seq * p.num_splits;
   const int context_len = ClampContextLen(p, p.context_lens[seq]);
   const TileRange tiles =
       SplitRange(NumTiles(context_len), p.num_splits, split);
-  const int first_row = row_tile * p.rows_per_item;
-  const int rows_left = NumRows(p) - first_row;
   return {.table_row = seq,
           .context_len = context_len,
-          .first_row = first_row,
-          .num_rows = rows_left < p.rows_per_item ? rows_left : p.rows_per_item,
+          .first_row = rows.first_row,
+          .num_rows = rows.num_rows,
           .first_tile = tiles.first,
           .last_tile = tiles.last,
-          .partial = FirstPartial(p, seq, row_tile) + split};
+          .partial = FirstPartial(p, seq, rows.row_tile) + split};
 }
 
 }  // namespace paged

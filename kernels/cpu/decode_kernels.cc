@@ -56,7 +56,7 @@ template <typename QueryElement, typename KvElement, typename Epilogue>
 void RunPrograms(const DecodeParams& p, ThreadPool& pool,
                  const Epilogue& epilogue) {
   pool.ParallelFor(NumItems(p) * p.num_kv_heads, [&](int64_t program) {
-    const WorkItem item = ItemAt(p, program / p.num_kv_heads);
+    const WorkItem item = SplitItemAt(p, program / p.num_kv_heads);
     const int kv_head = static_cast<int>(program % p.num_kv_heads);
     AttendScratch& scratch = ThreadScratch();
     AttendRange<QueryElement, KvElement>(p, item, kv_head, scratch);

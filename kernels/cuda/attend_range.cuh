@@ -121,7 +121,7 @@ __device__ __forceinline__ void RaiseMax(const float (&scores)[2][4],
   for (int half = 0; half < 2; ++half) {
     const float max = fmaxf(rows.max[half], tile_max[half]);
     const float safe_max = max == -INFINITY ? 0.0f : max;
-    const float keep = FastExp2(rows.max[half] - safe_max);
+    const float keep = Exp2(rows.max[half] - safe_max);
     rows.max[half] = max;
     rows.safe_max[half] = safe_max;
     rows.sum[half] *= keep;
@@ -141,9 +141,8 @@ __device__ __forceinline__ void Weigh(const float (&scores)[2][4],
   for (int n = 0; n < 2; ++n) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const float low = FastExp2(scores[n][half * 2] - rows.safe_max[half]);
-      const float high =
-          FastExp2(scores[n][half * 2 + 1] - rows.safe_max[half]);
+      const float low = Exp2(scores[n][half * 2] - rows.safe_max[half]);
+      const float high = Exp2(scores[n][half * 2 + 1] - rows.safe_max[half]);
       rows.sum[half] += low + high;
       weights[n * 2 + half] = V::Element::Pack(low, high);
     }
@@ -215,15 +214,16 @@ template <IsDecodeInstance V, typename Emit>
 __device__ __forceinline__ void AttendRange(const DecodeParams& p,
                                             const WorkItem& item, int kv_head,
                                             void* shared, Emit emit) {
-  KvRing<V> ring(p, item, kv_head, shared);
-  ring.Fill();
   QueryFragments<V> query;
   query.Load(p, item, kv_head);
+  KvRing<V> ring(p, item, kv_head, shared);
 
   RowPair rows;
   float values[V::kHeadDim / 8][4] = {};
-  while (ring.HasNext()) {
-    const typename KvRing<V>::Tile kv = ring.Next();
+  while (ring.HasTile()) {
+    ring.IssueNext();
+    if (ring.IsFilling()) continue;
+    const typename KvRing<V>::Tile kv = ring.Wait();
     float scores[2][4] = {};
     Score<V>(query, kv.keys, p.scale_log2, scores);
     const int live = item.context_len - kv.index * kTileTokens;
@@ -251,19 +251,22 @@ __device__ __forceinline__ void AttendRange(const DecodeParams& p,
        i += V::kThreads) {
     const int row = i / kQuads;
     const int dim = i % kQuads * 4;
+    SoftmaxState parts[V::kWarps];
     SoftmaxState state;
 #pragma unroll
     for (int w = 0; w < V::kWarps; ++w) {
-      state = Merge(state, area.states[w * kMaxRowsPerItem + row]);
+      parts[w] = area.states[w * kMaxRowsPerItem + row];
+      state.max_log2 = fmaxf(state.max_log2, parts[w].max_log2);
     }
+    // Against the common maximum, so that no weight waits for another.
     float4 sum = {0.0f, 0.0f, 0.0f, 0.0f};
 #pragma unroll
     for (int w = 0; w < V::kWarps; ++w) {
-      const SoftmaxState part = area.states[w * kMaxRowsPerItem + row];
-      const float weight = WeightOf(part.max_log2, state.max_log2);
+      const float weight = WeightOf(parts[w].max_log2, state.max_log2);
       const float4 x = *reinterpret_cast<const float4*>(
           area.values + w * MergeArea<V>::kWarpFloats +
           row * MergeArea<V>::kRowStride + dim);
+      state.sum += weight * parts[w].sum;
       sum.x += weight * x.x;
       sum.y += weight * x.y;
       sum.z += weight * x.z;

@@ -15,15 +15,15 @@
 namespace paged {
 
 // What blockIdx.x stands for.
-struct Program {
-  WorkItem item;
+struct ProgramIndex {
+  uint32_t item;
   int kv_head;
 };
 
-__device__ __forceinline__ Program ThisProgram(const DecodeParams& p) {
+__device__ __forceinline__ ProgramIndex ThisProgram(const DecodeParams& p) {
   const uint32_t num_kv_heads = static_cast<uint32_t>(p.num_kv_heads);
   const uint32_t item = blockIdx.x / num_kv_heads;
-  return {ItemAt(p, item), static_cast<int>(blockIdx.x - item * num_kv_heads)};
+  return {item, static_cast<int>(blockIdx.x - item * num_kv_heads)};
 }
 
 // v1: the whole context, straight to the output.
@@ -31,7 +31,8 @@ template <IsDecodeInstance V>
 __global__ void __launch_bounds__(V::kThreads, V::kMinCtas)
     V1Kernel(const __grid_constant__ DecodeParams p) {
   extern __shared__ __align__(1024) char shared[];
-  const auto [item, kv_head] = ThisProgram(p);
+  const auto [index, kv_head] = ThisProgram(p);
+  const WorkItem item = WholeItemAt(p, index);
   AttendRange<V>(p, item, kv_head, shared,
                  [&](int row, int dim, SoftmaxState state, float4 values) {
                    StoreOutput<typename V::Element>(p, item.table_row, kv_head,
@@ -45,7 +46,8 @@ template <IsDecodeInstance V>
 __global__ void __launch_bounds__(V::kThreads, V::kMinCtas)
     SplitKKernel(const __grid_constant__ DecodeParams p) {
   extern __shared__ __align__(1024) char shared[];
-  const auto [item, kv_head] = ThisProgram(p);
+  const auto [index, kv_head] = ThisProgram(p);
+  const WorkItem item = SplitItemAt(p, index);
   AttendRange<V>(p, item, kv_head, shared,
                  [&](int row, int dim, SoftmaxState state, float4 values) {
                    StorePartial(p, item.partial, kv_head, row, dim, state,

@@ -20,12 +20,14 @@ template <IsDecodeInstance V>
 __global__ void __launch_bounds__(V::kThreads)
     GatherKernel(const __grid_constant__ DecodeParams p, uint32_t* sink) {
   extern __shared__ __align__(1024) char shared[];
-  const auto [item, kv_head] = ThisProgram(p);
+  const auto [index, kv_head] = ThisProgram(p);
+  const WorkItem item = SplitItemAt(p, index);
   KvRing<V> ring(p, item, kv_head, shared);
-  ring.Fill();
   uint32_t seen = 0;
-  while (ring.HasNext()) {
-    const typename KvRing<V>::Tile kv = ring.Next();
+  while (ring.HasTile()) {
+    ring.IssueNext();
+    if (ring.IsFilling()) continue;
+    const typename KvRing<V>::Tile kv = ring.Wait();
     const uint32_t word = threadIdx.x % 32 * 16;
     seen ^= LoadShared(kv.keys + word) ^ LoadShared(kv.values + word);
     ring.Release();

@@ -49,48 +49,12 @@ class KvRing {
     next_block_ids_ = LookUp(32 + lane_);
   }
 
-  // Starts the loads of all stages but one. Call once, before anything else.
-  __device__ __forceinline__ void Fill() {
-#pragma unroll
-    for (int stage = 0; stage < V::kStages - 1; ++stage) IssueNext();
-  }
-
-  // Whether the warp has another tile.
-  __device__ __forceinline__ bool HasNext() const {
+  // Whether the warp has a tile to issue or to wait for.
+  __device__ __forceinline__ bool HasTile() const {
     return TileAt(issued_ - (V::kStages - 1)) < last_tile_;
   }
 
-  // Starts one more load, and waits for the oldest tile.
-  __device__ __forceinline__ Tile Next() {
-    IssueNext();
-    WaitForCopies<V::kStages - 1>();
-    __syncwarp();
-    // The stage that comes next in the ring is the one filled first.
-    const uint32_t stage = ring_ + stage_ * V::kStageBytes;
-    return {TileAt(issued_ - V::kStages), stage, stage + V::kTileBytes};
-  }
-
-  // Gives the tile of the last Next back.
-  __device__ __forceinline__ void Release() { __syncwarp(); }
-
-  // Waits for loads that nobody will use; shared memory is free afterwards.
-  __device__ __forceinline__ void Drain() { WaitForCopies<0>(); }
-
- private:
-  static constexpr int kRowsPerCopy = 32 / V::kChunksPerRow;
-
-  // The warp's `count`-th tile.
-  __device__ __forceinline__ int TileAt(int count) const {
-    return first_tile_ + count * V::kWarps;
-  }
-
-  // Its block, where a block holds whole tiles.
-  __device__ __forceinline__ int LookUp(int count) const {
-    const int tile = TileAt(count);
-    if (tiles_per_block_ == 0 || tile >= last_tile_) return 0;
-    return __ldg(table_ + tile / tiles_per_block_);
-  }
-
+  // Starts the load of the next tile, if there is one.
   __device__ __forceinline__ void IssueNext() {
     const int tile = TileAt(issued_);
     if (tile < last_tile_) {
@@ -111,10 +75,52 @@ class KvRing {
     }
   }
 
+  // Whether more tiles should be issued before the first is waited for.
+  __device__ __forceinline__ bool IsFilling() const {
+    return issued_ < V::kStages;
+  }
+
+  // Waits for the oldest tile.
+  __device__ __forceinline__ Tile Wait() {
+    WaitForCopies<V::kStages - 1>();
+    __syncwarp();
+    // The stage that comes next in the ring is the one filled first.
+    const uint32_t stage = ring_ + stage_ * V::kStageBytes;
+    return {TileAt(issued_ - V::kStages), stage, stage + V::kTileBytes};
+  }
+
+  // Gives the tile of the last Wait back.
+  __device__ __forceinline__ void Release() { __syncwarp(); }
+
+  // Waits for loads that nobody will use; shared memory is free afterwards.
+  __device__ __forceinline__ void Drain() { WaitForCopies<0>(); }
+
+ private:
+  static constexpr int kRowsPerCopy = 32 / V::kChunksPerRow;
+
+  // The warp's `count`-th tile.
+  __device__ __forceinline__ int TileAt(int count) const {
+    return first_tile_ + count * V::kWarps;
+  }
+
+  // Its block, where a block holds whole tiles. The capacity bounds it, not
+  // the context, so that the first look-up need not wait for the length; what
+  // lies past the context is loaded and never used.
+  __device__ __forceinline__ int LookUp(int count) const {
+    const int tile = TileAt(count);
+    if (tiles_per_block_ == 0 || tile >= NumTiles(p_.max_context_len)) return 0;
+    return __ldg(table_ + BlockOf(tile));
+  }
+
+  __device__ __forceinline__ int BlockOf(int tile) const {
+    return tiles_per_block_ == 1 ? tile : tile / tiles_per_block_;
+  }
+
   // A tile of 16 live tokens in one block.
   __device__ __forceinline__ void IssueWhole(uint32_t stage, int tile,
                                              int block) {
-    const int first_slot = tile % tiles_per_block_ * kTileTokens;
+    const int first_slot =
+        (tile - BlockOf(tile) * tiles_per_block_) * kTileTokens;
     const int row = lane_ / V::kChunksPerRow;
     const uint32_t first_place =
         stage + SwizzledOffset<V>(row, lane_ % V::kChunksPerRow);

@@ -65,13 +65,6 @@ __device__ __forceinline__ void LoadMatricesTransposed(uint32_t (&m)[4],
       : "memory");
 }
 
-// 2^x within 2 ulp; 0 for minus infinity.
-__device__ __forceinline__ float FastExp2(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-
 // What a storage type means to the tensor cores. Multiply adds A (16 x 16,
 // rows) times B (16 x 8, columns) to a float32 accumulator.
 template <ElementKind kElement>

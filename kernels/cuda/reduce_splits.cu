@@ -13,12 +13,43 @@ namespace {
 
 constexpr int kRowsPerCta = 4;
 
+// Loads that a lane has in flight: the pass is bound by latency.
+constexpr int kSplitsAtOnce = 8;
+
 // State of split `split`, or the empty state past the last one.
 __device__ __forceinline__ SoftmaxState StateOf(const DecodeParams& p,
                                                 int64_t first_row, int split) {
   const int64_t stride = int64_t{p.num_kv_heads} * p.rows_per_item;
   return split < p.num_splits ? p.partials.states[first_row + split * stride]
                               : SoftmaxState{};
+}
+
+// Adds the splits whose states lanes `first`, `first` + 1, ... hold: all loads
+// first, then the sums in split order. An empty split (also one past the last)
+// has a sum of 0, and what it left in its values is nobody's business.
+__device__ __forceinline__ void AddSplits(const float* values,
+                                          int64_t split_stride, int first,
+                                          float lane_sum, float lane_weight,
+                                          float& total, float4& sum) {
+  float sums[kSplitsAtOnce];
+  float4 x[kSplitsAtOnce];
+#pragma unroll
+  for (int i = 0; i < kSplitsAtOnce; ++i) {
+    sums[i] = __shfl_sync(kAllLanes, lane_sum, first + i);
+    x[i] = {0.0f, 0.0f, 0.0f, 0.0f};
+    if (sums[i] != 0.0f) {
+      x[i] = *reinterpret_cast<const float4*>(values + i * split_stride);
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < kSplitsAtOnce; ++i) {
+    const float weight = __shfl_sync(kAllLanes, lane_weight, first + i);
+    total += weight * sums[i];
+    sum.x += weight * x[i].x;
+    sum.y += weight * x[i].y;
+    sum.z += weight * x[i].z;
+    sum.w += weight * x[i].w;
+  }
 }
 
 template <typename Element>
@@ -59,20 +90,10 @@ __global__ void __launch_bounds__(kRowsPerCta * 32)
     for (int chunk = 0; chunk < p.num_splits; chunk += 32) {
       const SoftmaxState state = StateOf(p, first_row, chunk + lane);
       const float weight = WeightOf(state.max_log2, max);
-      const int count = min(32, p.num_splits - chunk);
-#pragma unroll 8
-      for (int i = 0; i < count; ++i) {
-        const float split_weight = __shfl_sync(kAllLanes, weight, i);
-        const float split_sum = __shfl_sync(kAllLanes, state.sum, i);
-        // What an empty split left in its values is nobody's business.
-        if (split_sum == 0.0f) continue;
-        const float4 x = *reinterpret_cast<const float4*>(
-            values + (chunk + i) * split_stride);
-        total.sum += split_weight * split_sum;
-        sum.x += split_weight * x.x;
-        sum.y += split_weight * x.y;
-        sum.z += split_weight * x.z;
-        sum.w += split_weight * x.w;
+      for (int first = 0; first < min(32, p.num_splits - chunk);
+           first += kSplitsAtOnce) {
+        AddSplits(values + (chunk + first) * split_stride, split_stride, first,
+                  state.sum, weight, total.sum, sum);
       }
     }
     if (has_dim) {

@@ -134,12 +134,9 @@ absl::Status CudaBackend::Run(const DecodePlan& plan, const DecodeArgs& args,
   const DeviceGuard guard(device_);
   PAGED_RETURN_IF_ERROR(guard.status());
   if (launch.variant == Variant::kThrust) {
-    const ThrustStatus status =
+    return internal::ToStatus(
         RunThrustOnCuda(launch.kv_element, launch.params, launch.workspace.data,
-                        launch.workspace.bytes, context.stream);
-    return status == ThrustStatus::kDeviceError
-               ? CudaStatus(cudaGetLastError(), "variant thrust")
-               : internal::ToStatus(status);
+                        launch.workspace.bytes, context.stream));
   }
   PAGED_ASSIGN_OR_RETURN(const DecodeKernel* kernel, KernelOf(plan));
   if (launch.variant == Variant::kV1) {

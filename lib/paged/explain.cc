@@ -7,17 +7,14 @@ namespace paged {
 namespace {
 
 std::string WhySlower(const DecodePlan& plan, const DecodePlan& chosen) {
-  const double ratio = plan.predicted_us / chosen.predicted_us;
-  if (ratio >= 1.005) {
-    return absl::StrFormat("predicted %.1f us, %.2fx the choice",
-                           plan.predicted_us, ratio);
+  if (plan.predicted_us > chosen.predicted_us) {
+    return absl::StrFormat("predicted %.1f us, %.3fx the choice",
+                           plan.predicted_us,
+                           plan.predicted_us / chosen.predicted_us);
   }
-  if (plan.num_splits > chosen.num_splits) {
-    return absl::StrFormat("predicted %.1f us, as the choice with fewer splits",
-                           plan.predicted_us);
-  }
-  return absl::StrFormat("predicted %.1f us, no faster than the choice",
-                         plan.predicted_us);
+  return absl::StrFormat(
+      "predicted %.1f us, as the choice, which %s", plan.predicted_us,
+      plan.num_splits > chosen.num_splits ? "has fewer splits" : "comes first");
 }
 
 }  // namespace

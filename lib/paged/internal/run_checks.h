@@ -25,7 +25,7 @@ absl::Status CheckAligned(const char* field, const void* pointer,
 absl::Status CheckWorkspace(const DecodePlan& plan, const Workspace& workspace,
                             DeviceKind kind);
 
-// kDeviceError is left to the caller, who knows the device: Internal here.
+// Unimplemented, ResourceExhausted, FailedPrecondition or Internal.
 absl::Status ToStatus(ThrustStatus status);
 
 }  // namespace paged::internal

@@ -86,7 +86,7 @@ TEST(PartitionTest, ItemsCoverEveryRowOfEveryTileExactlyOnce) {
     std::map<std::tuple<int, int, int>, int> visits;  // (seq, row, tile)
     std::set<int64_t> partials;
     for (int64_t i = 0; i < NumItems(p); ++i) {
-      const WorkItem item = ItemAt(p, i);
+      const WorkItem item = SplitItemAt(p, i);
       ASSERT_GE(item.num_rows, 1);
       ASSERT_LE(item.num_rows, p.rows_per_item);
       EXPECT_TRUE(partials.insert(item.partial).second);
@@ -109,6 +109,27 @@ TEST(PartitionTest, ItemsCoverEveryRowOfEveryTileExactlyOnce) {
   }
 }
 
+TEST(PartitionTest, TheWholeOfASequenceIsItsOnlySplit) {
+  const std::vector<int32_t> lens = {0, 16, 33, -5, 4000};
+  DecodeParams p;
+  p.num_seqs = static_cast<int>(lens.size());
+  p.context_lens = lens.data();
+  p.max_context_len = 100;
+  p.group = 20;
+  p.rows_per_item = 10;
+  p.num_row_tiles = 2;
+  for (int64_t i = 0; i < NumItems(p); ++i) {
+    const WorkItem whole = WholeItemAt(p, i);
+    const WorkItem split = SplitItemAt(p, i);
+    EXPECT_EQ(whole.table_row, split.table_row);
+    EXPECT_EQ(whole.context_len, split.context_len);
+    EXPECT_EQ(whole.first_row, split.first_row);
+    EXPECT_EQ(whole.num_rows, split.num_rows);
+    EXPECT_EQ(whole.first_tile, split.first_tile);
+    EXPECT_EQ(whole.last_tile, split.last_tile);
+  }
+}
+
 // The reduction finds split s of (sequence, row tile) at FirstPartial + s.
 TEST(PartitionTest, PartialsOfOneRowTileAreNeighboursInSplitOrder) {
   const std::vector<int32_t> lens = {500, 3};
@@ -122,7 +143,7 @@ TEST(PartitionTest, PartialsOfOneRowTileAreNeighboursInSplitOrder) {
   p.num_splits = 5;
   std::map<std::pair<int, int>, std::vector<WorkItem>> by_rows;
   for (int64_t i = 0; i < NumItems(p); ++i) {
-    const WorkItem item = ItemAt(p, i);
+    const WorkItem item = SplitItemAt(p, i);
     by_rows[{item.table_row, item.first_row / 16}].push_back(item);
   }
   ASSERT_EQ(by_rows.size(), 6u);
