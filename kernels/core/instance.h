@@ -31,10 +31,12 @@ struct InstanceConfig {
   constexpr int threads() const { return shape.warps * 32; }
   // K and V of one tile, 16-bit elements.
   constexpr int stage_bytes() const { return 2 * kTileTokens * head_dim * 2; }
-  // The merge of the warps reuses the rings, which are larger.
-  constexpr int shared_bytes() const {
+  constexpr int ring_bytes() const {
     return shape.warps * shape.stages * stage_bytes();
   }
+  constexpr int query_bytes() const { return kMaxRowsPerItem * head_dim * 2; }
+  // The rings, whose bytes the merge of the warps uses again, and the query.
+  constexpr int shared_bytes() const { return ring_bytes() + query_bytes(); }
 };
 
 // A new head_dim or shape is one entry here.
@@ -47,7 +49,10 @@ inline constexpr std::array kInstanceShapes = {
 
 // Of the split_k kernel, which needs the most, as ptxas 13.0 reports them for
 // sm_90; a GPU test holds them against CUDA's own report.
-constexpr int RegistersOf(int head_dim) { return head_dim == 64 ? 116 : 178; }
+constexpr int RegistersOf(int head_dim, InstanceShape shape) {
+  if (head_dim == 64) return shape.stages == 2 ? 119 : 117;
+  return shape.stages == 2 ? 181 : 180;
+}
 
 inline constexpr auto kInstances = [] {
   std::array<InstanceConfig, kInstanceElements.size() *
@@ -58,7 +63,7 @@ inline constexpr auto kInstances = [] {
   for (ElementKind element : kInstanceElements) {
     for (int head_dim : kInstanceHeadDims) {
       for (InstanceShape shape : kInstanceShapes) {
-        all[i++] = {element, head_dim, shape, RegistersOf(head_dim)};
+        all[i++] = {element, head_dim, shape, RegistersOf(head_dim, shape)};
       }
     }
   }

@@ -20,6 +20,7 @@ struct DecodeInstance {
   static constexpr int kWarps = kConfig.shape.warps;
   static constexpr int kStages = kConfig.shape.stages;
   static constexpr int kThreads = kConfig.threads();
+  static constexpr int kRingBytes = kConfig.ring_bytes();
   static constexpr int kSharedBytes = kConfig.shared_bytes();
 
   // CTAs that should fit an SM: as many as the 228 KB of shared memory of an

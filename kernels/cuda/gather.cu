@@ -23,10 +23,10 @@ __global__ void __launch_bounds__(V::kThreads)
   const auto [index, kv_head] = ThisProgram(p);
   const WorkItem item = SplitItemAt(p, index);
   KvRing<V> ring(p, item, kv_head, shared);
+  ring.Fill();
   uint32_t seen = 0;
   while (ring.HasTile()) {
     ring.IssueNext();
-    if (ring.IsFilling()) continue;
     const typename KvRing<V>::Tile kv = ring.Wait();
     const uint32_t word = threadIdx.x % 32 * 16;
     seen ^= LoadShared(kv.keys + word) ^ LoadShared(kv.values + word);

@@ -49,9 +49,15 @@ class KvRing {
     next_block_ids_ = LookUp(32 + lane_);
   }
 
-  // Whether the warp has a tile to issue or to wait for.
+  // Whether the warp has a tile to wait for.
   __device__ __forceinline__ bool HasTile() const {
     return TileAt(issued_ - (V::kStages - 1)) < last_tile_;
+  }
+
+  // Starts the loads of all stages but one. Call once, before anything else.
+  __device__ __forceinline__ void Fill() {
+#pragma unroll 1
+    for (int stage = 0; stage < V::kStages - 1; ++stage) IssueNext();
   }
 
   // Starts the load of the next tile, if there is one.
@@ -73,11 +79,6 @@ class KvRing {
       block_ids_ = next_block_ids_;
       next_block_ids_ = LookUp(issued_ + 32 + lane_);
     }
-  }
-
-  // Whether more tiles should be issued before the first is waited for.
-  __device__ __forceinline__ bool IsFilling() const {
-    return issued_ < V::kStages;
   }
 
   // Waits for the oldest tile.

@@ -27,17 +27,26 @@ double BytesPerCta(const DecodePlan& plan) {
 }
 
 // How many busy units would saturate the memory, when each of them runs
-// `ctas_at_once`.
+// `ctas_at_once`. Warps count, and their tiles; the depth of their rings hardly
+// does once there are two stages, since a warp with one tile to work on and one
+// on its way is bound by its own arithmetic.
 double KneeOf(const DecodePlan& plan, const DeviceProfile& profile,
               int64_t ctas_at_once) {
   // A CPU thread's loads are not counted; all threads together saturate it.
   if (profile.kind == DeviceKind::kCpu) return profile.knee_units;
   const double tile_bytes = double{kTileTokens} * BytesPerToken(plan.shape);
-  const double bytes_in_flight = static_cast<double>(ctas_at_once) *
-                                 plan.instance.warps * plan.instance.stages *
-                                 tile_bytes;
-  const double shortage = std::max(1.0, profile.knee_bytes / bytes_in_flight);
+  const double bytes_at_work =
+      static_cast<double>(ctas_at_once) * plan.instance.warps * tile_bytes;
+  const double shortage = std::max(1.0, profile.knee_bytes / bytes_at_work);
   return profile.knee_units * std::pow(shortage, profile.knee_exponent);
+}
+
+// The larger of two limits; close to each other they hinder each other.
+double RoundedMax(double a, double b, double exponent) {
+  const double larger = std::max(a, b);
+  if (exponent == 0 || larger == 0) return larger;
+  const double ratio = std::min(a, b) / larger;
+  return larger * std::pow(1 + std::pow(ratio, exponent), 1 / exponent);
 }
 
 // Each partial is written once and read once.
@@ -78,8 +87,9 @@ double PredictUs(const DecodePlan& plan, const DeviceProfile& profile) {
   const double busiest_bytes =
       static_cast<double>(busiest_ctas) * BytesPerCta(plan);
   const double bytes =
-      std::max(static_cast<double>(plan.kv_bytes),
-               busiest_bytes * KneeOf(plan, profile, ctas_at_once));
+      RoundedMax(static_cast<double>(plan.kv_bytes),
+                 busiest_bytes * KneeOf(plan, profile, ctas_at_once),
+                 profile.corner_exponent);
   return profile.v1_fixed_us +
          bytes / (profile.bandwidth_gb_per_s * kBytesPerUs) +
          ReductionUs(plan, profile);

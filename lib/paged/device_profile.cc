@@ -14,12 +14,12 @@
 namespace paged {
 namespace {
 
-constexpr double kH200BandwidthGbPerS = 4480;
 constexpr double kH200NominalGbPerS = 4800;
-constexpr double kH200KneeUnits = 48;
-constexpr double kH200KneeBytes = 192 * 1024;
 constexpr int kH200Units = 132;
 
+// Limits as CUDA reports them. The figures of memory and launches are fitted to
+// decode_benchmark --mode=sweep: 22 shapes, every instance and split count,
+// cold L2, CUDA graphs.
 DeviceProfile MakeH200() {
   return {
       .name = "NVIDIA H200",
@@ -33,18 +33,16 @@ DeviceProfile MakeH200() {
       .shared_bytes_per_cta = 227 * 1024,
       .reserved_shared_per_cta = 1024,
       .compute_capability = 90,
-      // Gather of random 16-token blocks, 1 GB: 4.45 to 4.5 TB/s.
-      .bandwidth_gb_per_s = kH200BandwidthGbPerS,
+      .bandwidth_gb_per_s = 4450,
       .l2_bytes = int64_t{60} << 20,
-      // Busy SMs that saturate the chip: 48 with 192 KB in flight each, 64
-      // with 128 KB, 112 with 64 KB. The exponent 0.75 gives 48, 65 and 109.
-      .knee_units = kH200KneeUnits,
-      .knee_bytes = kH200KneeBytes,
-      .knee_exponent = 0.75,
-      // In a CUDA graph: launch, lengths, table, first tile, merge and store.
+      // Eight warps with a tile of 8 KB each.
+      .knee_units = 46,
+      .knee_bytes = 64 * 1024,
+      .knee_exponent = 0.6,
+      .corner_exponent = 3,
       .v1_fixed_us = 3.3,
-      .second_pass_fixed_us = 2.2,
-      .second_pass_us_per_split = 0.02,
+      .second_pass_fixed_us = 2.3,
+      .second_pass_us_per_split = 0.15,
   };
 }
 
@@ -109,6 +107,7 @@ DeviceProfile WithMemoryOf(DeviceProfile profile,
   profile.knee_units = measured.knee_units;
   profile.knee_bytes = measured.knee_bytes;
   profile.knee_exponent = measured.knee_exponent;
+  profile.corner_exponent = measured.corner_exponent;
   profile.v1_fixed_us = measured.v1_fixed_us;
   profile.second_pass_fixed_us = measured.second_pass_fixed_us;
   profile.second_pass_us_per_split = measured.second_pass_us_per_split;

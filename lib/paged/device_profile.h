@@ -37,13 +37,16 @@ struct DeviceProfile {
   double bandwidth_gb_per_s = 0;  // of gathered blocks, the whole device
   int64_t l2_bytes = 0;
 
-  // Busy units that saturate the memory: `knee_units` when each has
-  // `knee_bytes` in flight, and with fewer bytes in flight
+  // Busy units that saturate the memory: `knee_units` when the warps of each
+  // work on `knee_bytes` of tiles at a time, and with fewer bytes
   // knee_units * (knee_bytes / bytes) ^ knee_exponent. An exponent of at most
   // 1 keeps the predicted time from rising with the number of units.
   double knee_units = 1;
   double knee_bytes = 1;
   double knee_exponent = 1;
+  // How sharp the corner is where units stop being the limit and the memory
+  // starts: the two times are added in this norm. 0 takes the larger one.
+  double corner_exponent = 0;
 
   // Microseconds. A launch of v1; what the second pass adds; what each split
   // adds to it.

@@ -29,11 +29,11 @@ DeviceProfile RoundProfile() {
 }
 
 TEST(ResidentCtasTest, SharedMemoryCountsTheSystemsShare) {
-  // 64 KB and 1 KB of the system's: 3 in 228 KB.
+  // 64 KB of rings, 4 KB of query and 1 KB of the system's: 3 in 228 KB.
   EXPECT_EQ(ResidentCtas(ConfigOf(128, {4, 2}, 64), RoundProfile()), 3);
-  // Exactly 3 * 65 KB, and one byte less.
+  // Exactly 3 * 69 KB, and one byte less.
   DeviceProfile profile = RoundProfile();
-  profile.shared_bytes_per_unit = 3 * 65 * 1024;
+  profile.shared_bytes_per_unit = 3 * 69 * 1024;
   EXPECT_EQ(ResidentCtas(ConfigOf(128, {4, 2}, 64), profile), 3);
   profile.shared_bytes_per_unit -= 1;
   EXPECT_EQ(ResidentCtas(ConfigOf(128, {4, 2}, 64), profile), 2);
@@ -41,7 +41,7 @@ TEST(ResidentCtasTest, SharedMemoryCountsTheSystemsShare) {
 
 TEST(ResidentCtasTest, NoneFitsBeyondTheLimitPerCta) {
   DeviceProfile profile = RoundProfile();
-  profile.shared_bytes_per_cta = 64 * 1024;
+  profile.shared_bytes_per_cta = 68 * 1024;
   EXPECT_EQ(ResidentCtas(ConfigOf(128, {4, 2}, 64), profile), 3);
   profile.shared_bytes_per_cta -= 1;
   EXPECT_EQ(ResidentCtas(ConfigOf(128, {4, 2}, 64), profile), 0);
@@ -78,16 +78,37 @@ DecodePlan V1Plan(const Batch& batch, const DeviceProfile& profile) {
 }
 
 TEST(PredictUsTest, AFullDeviceIsBoundByItsBandwidth) {
-  // 64 x 4096 tokens x 8 heads x 512 bytes = 1.07 GB at 4480 GB/s.
-  const DecodePlan plan = V1Plan({64, 8, 4, 4096}, H200Profile());
-  EXPECT_NEAR(plan.predicted_us, 3.3 + 1073741824 / 4.48e6, 0.1);
+  // 64 x 4096 tokens x 8 heads x 512 bytes = 1.07 GB; the corner is far.
+  const DeviceProfile& h200 = H200Profile();
+  const DecodePlan plan = V1Plan({64, 8, 4, 4096}, h200);
+  const double memory_us = 1073741824 / (h200.bandwidth_gb_per_s * 1e3);
+  EXPECT_GT(plan.predicted_us, h200.v1_fixed_us + memory_us);
+  EXPECT_LT(plan.predicted_us, h200.v1_fixed_us + 1.03 * memory_us);
 }
 
 TEST(PredictUsTest, AnEmptyDeviceIsBoundByItsBusiestSm) {
-  // One CTA reads 4096 tokens of 512 bytes, with 64 KB of 192 in flight.
-  const DecodePlan plan = V1Plan({1, 1, 1, 4096}, H200Profile());
-  const double knee = 48 * std::pow(3.0, 0.75);
-  EXPECT_NEAR(plan.predicted_us, 3.3 + 4096 * 512 * knee / 4.48e6, 0.1);
+  // One CTA reads 4096 tokens of 512 bytes, with 4 of the knee's 8 warps.
+  const DeviceProfile& h200 = H200Profile();
+  const DecodePlan plan = V1Plan({1, 1, 1, 4096}, h200);
+  const double knee = h200.knee_units * std::pow(2.0, h200.knee_exponent);
+  EXPECT_NEAR(
+      plan.predicted_us,
+      h200.v1_fixed_us + 4096 * 512 * knee / (h200.bandwidth_gb_per_s * 1e3),
+      0.01);
+}
+
+// Where both limits are equal, a corner of exponent 3 costs 2^(1/3).
+TEST(PredictUsTest, TheCornerIsRoundedAsTheProfileSays) {
+  DeviceProfile profile = H200Profile();
+  profile.num_units = 1;
+  profile.knee_units = 1;
+  profile.knee_bytes = 1;
+  profile.v1_fixed_us = 0;
+  profile.corner_exponent = 0;
+  const double sharp = V1Plan({1, 1, 1, 4096}, profile).predicted_us;
+  profile.corner_exponent = 3;
+  const double rounded = V1Plan({1, 1, 1, 4096}, profile).predicted_us;
+  EXPECT_NEAR(rounded, sharp * std::cbrt(2.0), 1e-9);
 }
 
 TEST(PredictUsTest, EmptyWorkCostsTheLaunch) {

@@ -68,7 +68,7 @@ TEST(ExplainTest, SaysWhatDoesNotFitAndByHowMuch) {
     if (candidate.plan.instance != Instance{DType::kF16, 128, 8, 2}) continue;
     found = true;
     EXPECT_EQ(candidate.rejected_because,
-              "needs 131072 bytes of shared memory per CTA; the device has "
+              "needs 135168 bytes of shared memory per CTA; the device has "
               "101376");
   }
   EXPECT_TRUE(found);

@@ -128,12 +128,12 @@ TEST(PlanRulesTest, AForcedInstanceIsTakenOrRefused) {
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
   EXPECT_EQ(status.message().substr(0, 36),
             "instance w5s7 is not built; built: w");
-  // 128 KB per CTA do not fit an RTX 3090.
+  // 132 KB per CTA do not fit an RTX 3090.
   status = ErrorOf(ShapeOf(kBatch), Rtx3090Profile(),
                    {.instance = InstanceChoice{8, 2}});
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(status.message(),
-            "no plan can run on NVIDIA GeForce RTX 3090: needs 131072 bytes of "
+            "no plan can run on NVIDIA GeForce RTX 3090: needs 135168 bytes of "
             "shared memory per CTA; the device has 101376");
   EXPECT_FALSE(ErrorOf(ShapeOf(kBatch), CpuProfile(2),
                        {.instance = InstanceChoice{4, 2}})
@@ -145,7 +145,7 @@ TEST(PlanRulesTest, EveryPlanOfASmallDeviceFitsIt) {
     const DecodePlan plan =
         MakePlan(ProblemOf({1, 8, 4, context_len}), Rtx3090Profile(), {})
             .value();
-    EXPECT_LE(plan.instance.warps * plan.instance.stages * 8192, 101376);
+    EXPECT_LE(plan.instance.warps * plan.instance.stages * 8192 + 4096, 101376);
   }
 }
 

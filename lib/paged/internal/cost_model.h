@@ -5,6 +5,8 @@
 //              bytes of the busiest unit * knee / bandwidth)
 //        + reduction cost
 //
+// with the corner of the maximum rounded as the profile says.
+//
 // The first term of the maximum is the memory's limit. The second is that of a
 // device which is not full: `knee` units reach the whole bandwidth, so one unit
 // gets 1 / knee of it, and the fewer bytes it has in flight the less.
