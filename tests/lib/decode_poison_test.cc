@@ -23,7 +23,7 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<DecodeOptions> Plans() { return {ForceV1(), ForceSplits(3)}; }
 
-// BR-001, 002, 003, 004.
+// BR-001, 002, 003, 004, 005.
 TEST_P(DecodePoisonTest, UnusedMemoryChangesNoBit) {
   for (int bs : {1, 8, 16, 32, 128, 256}) {
     ProblemSpec spec{.dtype = dtype(),
@@ -34,8 +34,9 @@ TEST_P(DecodePoisonTest, UnusedMemoryChangesNoBit) {
       spec.poison = Poison::kZero;
       spec.poison_target = PoisonTarget::kBoth;
       const DecodeResult clean = RunOnce(kind(), MakeProblem(spec), options);
-      for (Poison poison : {Poison::kNaN, Poison::kInf, Poison::kMinusInf,
-                            Poison::kBytesFF, Poison::kRandom}) {
+      for (Poison poison :
+           {Poison::kNaN, Poison::kInf, Poison::kMinusInf, Poison::kBytesFF,
+            Poison::kBytes7F, Poison::kRandom, Poison::kWords}) {
         for (PoisonTarget target : {PoisonTarget::kBoth, PoisonTarget::kKeys,
                                     PoisonTarget::kValues}) {
           SCOPED_TRACE(::testing::Message()
@@ -60,7 +61,7 @@ TEST_P(DecodePoisonTest, RandomTailsChangeNoBit) {
                                        .poison = Poison::kZero});
   for (const DecodeOptions& options : Plans()) {
     const DecodeResult clean = RunOnce(kind(), problem, options);
-    for (uint32_t seed = 0; seed < 50; ++seed) {
+    for (uint32_t seed = 0; seed < 1000; ++seed) {
       // Only what is outside the content depends on the seed from here on.
       Problem poisoned = problem;
       poisoned.spec.poison = Poison::kRandom;

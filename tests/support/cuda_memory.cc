@@ -1,7 +1,9 @@
 #include "tests/support/cuda_memory.h"
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 
 #if defined(PAGED_HAS_CUDA)
 #include <cuda_runtime_api.h>
@@ -27,7 +29,19 @@ void* CudaAllocate(std::size_t bytes) {
   return data;
 }
 
+void* CudaTryAllocate(std::size_t bytes) {
+  void* data = nullptr;
+  if (cudaMalloc(&data, bytes) == cudaSuccess) return data;
+  cudaGetLastError();  // takes the error away
+  return nullptr;
+}
+
 void CudaFree(void* data) { Check(cudaFree(data)); }
+
+void CudaFill(void* data, int byte, std::size_t bytes) {
+  Check(cudaMemset(data, byte, bytes));
+  Check(cudaDeviceSynchronize());
+}
 
 void CudaCopy(void* to, const void* from, std::size_t bytes) {
   Check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault));
@@ -35,6 +49,13 @@ void CudaCopy(void* to, const void* from, std::size_t bytes) {
 }
 
 void CudaSynchronizeDevice() { Check(cudaDeviceSynchronize()); }
+
+void CudaOccupyDefaultStream() {
+  Check(cudaLaunchHostFunc(
+      nullptr,
+      [](void*) { std::this_thread::sleep_for(std::chrono::milliseconds(50)); },
+      nullptr));
+}
 
 const char* CudaTakeError() {
   const cudaError_t error = cudaGetLastError();
@@ -71,9 +92,12 @@ void CudaGraph::Launch(Stream stream) {
 #else
 
 void* CudaAllocate(std::size_t) { std::abort(); }
+void* CudaTryAllocate(std::size_t) { std::abort(); }
 void CudaFree(void*) { std::abort(); }
+void CudaFill(void*, int, std::size_t) { std::abort(); }
 void CudaCopy(void*, const void*, std::size_t) { std::abort(); }
 void CudaSynchronizeDevice() { std::abort(); }
+void CudaOccupyDefaultStream() { std::abort(); }
 const char* CudaTakeError() { std::abort(); }
 CudaStream::CudaStream() { std::abort(); }
 CudaStream::~CudaStream() = default;

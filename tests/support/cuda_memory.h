@@ -14,10 +14,15 @@ struct CUgraphExec_st;
 namespace paged::testing {
 
 void* CudaAllocate(std::size_t bytes);
+// Null when there is no memory.
+void* CudaTryAllocate(std::size_t bytes);
 void CudaFree(void* data);
+void CudaFill(void* data, int byte, std::size_t bytes);
 // Either direction; returns when done.
 void CudaCopy(void* to, const void* from, std::size_t bytes);
 void CudaSynchronizeDevice();
+// Keeps the default stream busy for a while; returns at once.
+void CudaOccupyDefaultStream();
 // Empty when no error is pending; takes it away.
 const char* CudaTakeError();
 

@@ -69,9 +69,17 @@ std::vector<std::byte> PoisonElements(DType dtype, Poison poison, int64_t count,
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   std::vector<std::byte> elements(
       static_cast<std::size_t>(count * SizeOf(dtype)),
-      poison == Poison::kBytesFF ? std::byte{0xff} : std::byte{0});
-  if (poison == Poison::kBytesFF || poison == Poison::kZero) return elements;
+      poison == Poison::kBytesFF   ? std::byte{0xff}
+      : poison == Poison::kBytes7F ? std::byte{0x7f}
+                                   : std::byte{0});
   std::mt19937 random(seed);
+  if (poison == Poison::kWords) {
+    for (std::byte& b : elements) b = static_cast<std::byte>(random() >> 24);
+  }
+  if (poison == Poison::kBytesFF || poison == Poison::kBytes7F ||
+      poison == Poison::kZero || poison == Poison::kWords) {
+    return elements;
+  }
   for (int64_t i = 0; i < count; ++i) {
     double value = 0.0;
     if (poison == Poison::kNaN) value = std::nan("");

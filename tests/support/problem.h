@@ -21,7 +21,16 @@ enum class Layout {
 };
 
 // What unused memory holds.
-enum class Poison { kZero, kNaN, kInf, kMinusInf, kBytesFF, kRandom };
+enum class Poison {
+  kZero,
+  kNaN,
+  kInf,
+  kMinusInf,
+  kBytesFF,
+  kBytes7F,  // NaN in fp16, the largest numbers in bf16 and fp32
+  kRandom,   // finite
+  kWords,    // random bits
+};
 enum class PoisonTarget { kBoth, kKeys, kValues };
 
 // kHeavyTailed makes one element in 64 a hundred times larger.
