@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -34,6 +35,21 @@ TEST(BlockTableTest, GivesEverySequenceTheBlocksItNeedsAndNoMore) {
     }
     EXPECT_EQ(table.num_blocks, needed);
     EXPECT_EQ(table.max_blocks_per_seq, (1000 + block_size - 1) / block_size);
+  }
+}
+
+// BR-070: rows for more than 4096 tokens.
+TEST(BlockTableTest, ALongSequenceHasAllOfItsBlocks) {
+  for (int block_size : {1, 2, 8, 16, 32, 64, 128, 256}) {
+    const BlockTable table =
+        BuildBlockTable(Lens{5000, 4097}, {.block_size = block_size}).value();
+    for (int seq = 0; seq < 2; ++seq) {
+      const int tokens = seq == 0 ? 5000 : 4097;
+      const auto row = table.row(seq);
+      const auto filled = std::count_if(row.begin(), row.end(),
+                                        [](int32_t id) { return id >= 0; });
+      EXPECT_EQ(filled, (tokens + block_size - 1) / block_size);
+    }
   }
 }
 
