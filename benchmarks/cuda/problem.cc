@@ -163,11 +163,12 @@ absl::StatusOr<double> CudaProblem::MeasureError(
   return LargestError(samples, shape_, output.data(), lse.data());
 }
 
-DecodeOptions ForcedOptions(InstanceShape instance, int splits) {
+DecodeOptions ForcedOptions(InstanceShape instance, int splits,
+                            Reduction reduction) {
   DecodeOptions options;
   options.variant = splits == 1 ? Variant::kV1 : Variant::kSplitK;
   options.splits = splits;
-  options.reduction = Reduction::kAuto;
+  options.reduction = reduction;
   options.instance =
       InstanceChoice{.warps = instance.warps, .stages = instance.stages};
   return options;
@@ -176,7 +177,7 @@ DecodeOptions ForcedOptions(InstanceShape instance, int splits) {
 std::vector<int> SplitCandidates(const BenchShape& shape) {
   std::vector<int> candidates = {1};
   const int64_t units = int64_t{shape.num_seqs()} * shape.num_kv_heads;
-  for (int splits : {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64}) {
+  for (int splits : {2, 3, 4, 6, 8, 12, 16, 24, 32}) {
     if (splits * 16 > shape.max_context_len()) break;
     if (units * splits > kMaxCtas) break;
     candidates.push_back(splits);

@@ -58,7 +58,8 @@ class CudaProblem {
 };
 
 // Options that force one instance with one split count; 1 split is v1.
-DecodeOptions ForcedOptions(InstanceShape instance, int splits);
+DecodeOptions ForcedOptions(InstanceShape instance, int splits,
+                            Reduction reduction = Reduction::kAuto);
 
 // Split counts that are tried where the best one is searched for: at most one
 // per tile of the longest sequence, and no more than 16384 CTAs.

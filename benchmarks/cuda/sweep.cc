@@ -1,8 +1,11 @@
-// Every instance with every split count: what the cost model is fitted to.
+// Every instance with every split count and reduction: what the cost model is
+// fitted to.
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "benchmarks/cuda/problem.h"
@@ -17,29 +20,47 @@ struct FileClose {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
+double Time(cudaStream_t stream, TimedGraph& graph) {
+  TimedGraph* const graphs[] = {&graph};
+  return TimeInTurns(stream, graphs, kRounds).front();
+}
+
+std::vector<Reduction> ReductionsOf(int splits) {
+  if (splits == 1) return {Reduction::kAuto};
+  return {Reduction::kSecondPass, Reduction::kCluster, Reduction::kLastCta};
+}
+
 void SweepShape(const BenchShape& shape, Backend& backend, cudaStream_t stream,
                 std::FILE* file) {
   CudaProblem problem(shape, backend, stream);
   for (InstanceShape instance : kInstanceShapes) {
     for (int splits : SplitCandidates(shape)) {
-      absl::StatusOr<PlannedDecode> decode =
-          problem.Plan(ForcedOptions(instance, splits));
-      if (!decode.ok()) continue;
-      absl::StatusOr<TimedGraph> graph =
-          problem.CaptureDecode(*decode, Cache::kCold);
-      absl::StatusOr<TimedGraph> gather =
-          problem.CaptureGather(decode->plan, Cache::kCold);
-      if (!graph.ok() || !gather.ok()) continue;
-      TimedGraph* const graphs[] = {&*graph, &*gather};
-      const std::vector<double> times_us = TimeInTurns(stream, graphs, kRounds);
-      const DecodePlan& plan = decode->plan;
-      std::fprintf(
-          file, "%s,%d,%d,%d,%d,%d,%lld,%d,%d,%d,%lld,%d,%.3f,%.3f,%.3f\n",
-          ShapeName(shape).c_str(), shape.num_seqs(), shape.max_context_len(),
-          shape.num_kv_heads, shape.group, shape.head_dim,
-          static_cast<long long>(shape.kv_bytes()), instance.warps,
-          instance.stages, splits, static_cast<long long>(plan.num_ctas),
-          plan.resident_ctas, plan.predicted_us, times_us[0], times_us[1]);
+      double gather_us = 0;
+      for (Reduction reduction : ReductionsOf(splits)) {
+        absl::StatusOr<PlannedDecode> decode =
+            problem.Plan(ForcedOptions(instance, splits, reduction));
+        // A reduction may not serve that many splits.
+        if (!decode.ok()) continue;
+        if (gather_us == 0) {
+          absl::StatusOr<TimedGraph> gather =
+              problem.CaptureGather(decode->plan, Cache::kCold);
+          if (!gather.ok()) continue;
+          gather_us = Time(stream, *gather);
+        }
+        absl::StatusOr<TimedGraph> graph =
+            problem.CaptureDecode(*decode, Cache::kCold);
+        if (!graph.ok()) continue;
+        const DecodePlan& plan = decode->plan;
+        std::fprintf(
+            file, "%s,%d,%d,%d,%d,%d,%lld,%d,%d,%d,%s,%lld,%d,%.3f,%.3f,%.3f\n",
+            ShapeName(shape).c_str(), shape.num_seqs(), shape.max_context_len(),
+            shape.num_kv_heads, shape.group, shape.head_dim,
+            static_cast<long long>(shape.kv_bytes()), instance.warps,
+            instance.stages, splits,
+            std::string(NameOf(plan.reduction)).c_str(),
+            static_cast<long long>(plan.num_ctas), plan.resident_ctas,
+            plan.predicted_us, Time(stream, *graph), gather_us);
+      }
     }
   }
   std::fflush(file);
@@ -59,7 +80,8 @@ absl::Status RunCudaSweep(const std::string& path) {
   }
   std::fprintf(file.get(),
                "shape,num_seqs,max_context_len,num_kv_heads,group,head_dim,"
-               "kv_bytes,warps,stages,splits,ctas,resident_ctas,predicted_us,"
+               "kv_bytes,warps,stages,splits,reduction,ctas,resident_ctas,"
+               "predicted_us,"
                "time_us,gather_us\n");
   const OwnedStream stream = MakeStream();
   for (const BenchShape& shape : SweepShapes()) {

@@ -11,6 +11,9 @@
 
 namespace paged {
 
+// CTAs of a cluster that every GPU with clusters can run.
+inline constexpr int kMaxClusterSplits = 8;
+
 // Warps of a CTA, and tiles that each keeps in its ring in shared memory.
 struct InstanceShape {
   int warps = 0;
@@ -47,11 +50,11 @@ inline constexpr std::array kInstanceShapes = {
     InstanceShape{4, 2}, InstanceShape{4, 3}, InstanceShape{8, 2},
     InstanceShape{8, 3}};
 
-// Of the split_k kernel, which needs the most, as ptxas 13.0 reports them for
-// sm_90; a GPU test holds them against CUDA's own report.
+// Of the ending that needs the most, as ptxas 13.0 reports them for sm_90; a
+// GPU test holds them against CUDA's own report.
 constexpr int RegistersOf(int head_dim, InstanceShape shape) {
-  if (head_dim == 64) return shape.stages == 2 ? 119 : 117;
-  return shape.stages == 2 ? 181 : 180;
+  if (head_dim == 64) return shape.stages == 2 ? 122 : 121;
+  return 184;
 }
 
 inline constexpr auto kInstances = [] {

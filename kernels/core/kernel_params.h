@@ -35,7 +35,10 @@ struct DecodeParams {
   int64_t block_table_stride = 0;
   const int32_t* context_lens = nullptr;  // [num_seqs]
 
-  PartialView partials;  // split_k only
+  PartialView partials;  // of split_k, but for the reduction cluster
+  // [num_items, num_kv_heads], of the reduction last_cta: splits that have
+  // arrived. Zero between runs.
+  uint32_t* arrivals = nullptr;
 
   int num_seqs = 0;
   int q_len = 1;

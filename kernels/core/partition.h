@@ -1,9 +1,8 @@
 // How a batch is cut into work items.
 //
 // A program (a CTA, or a CPU thread's turn) handles one item of one kv head:
-// some rows of one sequence against a range of its tiles. v1 gives an item the
-// whole context, split_k one of `num_splits` equal ranges; the loop that runs
-// an item knows neither.
+// some rows of one sequence against some of its tiles. v1 gives it all of them,
+// split_k every num_splits-th; the loop that runs an item knows neither.
 #ifndef PAGED_KERNELS_CORE_PARTITION_H_
 #define PAGED_KERNELS_CORE_PARTITION_H_
 
@@ -21,34 +20,20 @@ inline constexpr int kTileTokens = 16;
 // Rows that fit an item: the M extent of mma.m16n8k16.
 inline constexpr int kMaxRowsPerItem = 16;
 
-// Half-open range of tiles.
-struct TileRange {
-  int first;
-  int last;
-};
-
 struct WorkItem {
   int table_row;    // sequence
   int context_len;  // its tokens
   int first_row;    // rows [first_row, first_row + num_rows) of a kv head
   int num_rows;
-  int first_tile;  // tiles [first_tile, last_tile) of the sequence
+  // Tiles first_tile, first_tile + tile_step, ... below last_tile.
+  int first_tile;
   int last_tile;
+  int tile_step;
   int64_t partial;  // where a split leaves its result
 };
 
 PAGED_HD constexpr int NumTiles(int context_len) {
   return context_len / kTileTokens + (context_len % kTileTokens != 0);
-}
-
-// The share of split `split`: ranges of all splits follow one another, cover
-// [0, num_tiles) and differ by at most one tile. Some are empty when there are
-// more splits than tiles.
-PAGED_HD constexpr TileRange SplitRange(int num_tiles, int num_splits,
-                                        int split) {
-  const int64_t tiles = num_tiles;
-  return {static_cast<int>(tiles * split / num_splits),
-          static_cast<int>(tiles * (split + 1) / num_splits)};
 }
 
 // A length from the device, made safe: no capacity is ever exceeded.
@@ -57,8 +42,9 @@ PAGED_HD inline int ClampContextLen(const DecodeParams& p, int context_len) {
   return context_len < p.max_context_len ? context_len : p.max_context_len;
 }
 
+// (sequence, row tile) pairs; each is split num_splits times.
 PAGED_HD inline int64_t NumItems(const DecodeParams& p) {
-  return int64_t{p.num_seqs} * p.num_splits * p.num_row_tiles;
+  return int64_t{p.num_seqs} * p.num_row_tiles;
 }
 
 // Partials of one (sequence, row tile) are neighbours, in split order.
@@ -102,25 +88,22 @@ PAGED_HD inline WorkItem WholeItemAt(const DecodeParams& p, int64_t item) {
           .num_rows = rows.num_rows,
           .first_tile = 0,
           .last_tile = NumTiles(context_len),
+          .tile_step = 1,
           .partial = 0};
 }
 
-// Item `item` of the partition `splits`.
-PAGED_HD inline WorkItem SplitItemAt(const DecodeParams& p, int64_t item) {
-  const RowTile rows = RowTileAt(p, item);
-  const uint32_t num_splits = static_cast<uint32_t>(p.num_splits);
-  const int seq = static_cast<int>(rows.rest / num_splits);
-  const int split = static_cast<int>(rows.rest) - seq * p.num_splits;
-  const int context_len = ClampContextLen(p, p.context_lens[seq]);
-  const TileRange tiles =
-      SplitRange(NumTiles(context_len), p.num_splits, split);
-  return {.table_row = seq,
-          .context_len = context_len,
-          .first_row = rows.first_row,
-          .num_rows = rows.num_rows,
-          .first_tile = tiles.first,
-          .last_tile = tiles.last,
-          .partial = FirstPartial(p, seq, rows.row_tile) + split};
+// Split `split` of item `item`, of the partition `splits`. Tiles are dealt to
+// the splits in turn: the shares differ by at most one tile, some are empty
+// when there are more splits than tiles, and where a split starts does not
+// depend on the length, which takes one load out of the chain before its first
+// tile.
+PAGED_HD inline WorkItem SplitItemAt(const DecodeParams& p, int64_t item,
+                                     int split) {
+  WorkItem work = WholeItemAt(p, item);
+  work.first_tile = split;
+  work.tile_step = p.num_splits;
+  work.partial = item * p.num_splits + split;
+  return work;
 }
 
 }  // namespace paged

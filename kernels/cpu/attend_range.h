@@ -1,5 +1,5 @@
 // The loop of every decode kernel on the CPU: some rows of one (sequence, kv
-// head) against a range of tiles. v1 and split_k differ in the range that they
+// head) against some of its tiles. v1 and split_k differ in the tiles that they
 // ask for, and in what they do with the result.
 #ifndef PAGED_KERNELS_CPU_ATTEND_RANGE_H_
 #define PAGED_KERNELS_CPU_ATTEND_RANGE_H_
@@ -111,7 +111,8 @@ void AttendRange(const DecodeParams& p, const WorkItem& item, int kv_head,
   const auto* values = static_cast<const KvElement*>(p.value.data);
   float* token = scratch.token.data();
 
-  for (int tile_idx = item.first_tile; tile_idx < item.last_tile; ++tile_idx) {
+  for (int tile_idx = item.first_tile; tile_idx < item.last_tile;
+       tile_idx += item.tile_step) {
     const Tile tile = TileAt(p, item, tile_idx);
     for (int t = 0; t < tile.num_tokens; ++t) {
       LoadRow(keys + OffsetOf(p.key, tile.blocks[t], tile.slots[t], kv_head),

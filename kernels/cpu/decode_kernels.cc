@@ -55,8 +55,12 @@ void StorePartial(const DecodeParams& p, const WorkItem& item, int kv_head,
 template <typename QueryElement, typename KvElement, typename Epilogue>
 void RunPrograms(const DecodeParams& p, ThreadPool& pool,
                  const Epilogue& epilogue) {
-  pool.ParallelFor(NumItems(p) * p.num_kv_heads, [&](int64_t program) {
-    const WorkItem item = SplitItemAt(p, program / p.num_kv_heads);
+  const int64_t num_items = NumItems(p);
+  const int64_t num_programs = num_items * p.num_splits * p.num_kv_heads;
+  pool.ParallelFor(num_programs, [&](int64_t program) {
+    const int64_t split_item = program / p.num_kv_heads;
+    const WorkItem item = SplitItemAt(p, split_item % num_items,
+                                      static_cast<int>(split_item / num_items));
     const int kv_head = static_cast<int>(program % p.num_kv_heads);
     AttendScratch& scratch = ThreadScratch();
     AttendRange<QueryElement, KvElement>(p, item, kv_head, scratch);
@@ -147,8 +151,7 @@ void RunSplitK(DecodeElements elements, const DecodeParams& params,
 
 void RunReduceSplits(DecodeElements elements, const DecodeParams& params,
                      ThreadPool& pool) {
-  const int64_t num_programs =
-      int64_t{params.num_seqs} * params.num_row_tiles * params.num_kv_heads;
+  const int64_t num_programs = NumItems(params) * params.num_kv_heads;
   WithElement(elements.query, [&]<typename Query>(Query) {
     pool.ParallelFor(num_programs, [&](int64_t program) {
       ReduceSplits<Query>(params, program);

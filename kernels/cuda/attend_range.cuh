@@ -1,7 +1,7 @@
 // The device loop that every decode kernel runs.
 //
-// Grid    one CTA per (item, kv head), blockIdx.x = item * num_kv_heads +
-//         kv_head: neighbours read neighbouring heads of the same tokens.
+// Grid    blockIdx.x = item * num_kv_heads + kv_head: neighbours read
+//         neighbouring heads of the same tokens; blockIdx.y = split.
 // CTA     the rows of the item against the tiles of the item.
 // Warp    every kWarps-th tile, streamed through a ring of its own; all rows.
 // Lane    a fragment: rows lane / 4 and lane / 4 + 8, columns by lane % 4.
@@ -22,16 +22,9 @@
 #include "kernels/core/online_softmax.h"
 #include "kernels/core/partition.h"
 #include "kernels/cuda/kv_ring.cuh"
+#include "kernels/cuda/warp_merge.cuh"
 
 namespace paged {
-
-// The two rows of a lane. `safe_max` is 0 while the maximum is minus infinity,
-// as in WeightOf.
-struct RowPair {
-  float max[2] = {-INFINITY, -INFINITY};
-  float safe_max[2] = {0.0f, 0.0f};
-  float sum[2] = {0.0f, 0.0f};
-};
 
 // The item's rows of Q on their way to shared memory: [16, head_dim], swizzled
 // like a tile; rows past num_rows become zeros. The CTA's threads share the
@@ -182,49 +175,6 @@ __device__ __forceinline__ void AddValues(const uint32_t (&weights)[4],
   }
 }
 
-// The warps' results in shared memory, on their way to one.
-template <IsDecodeInstance V>
-struct MergeArea {
-  // Eight floats of padding put the rows that a warp stores at once into
-  // different banks.
-  static constexpr int kRowStride = V::kHeadDim + 8;
-  static constexpr int kWarpFloats = kMaxRowsPerItem * kRowStride;
-  static_assert(V::kWarps * (kWarpFloats * sizeof(float) +
-                             kMaxRowsPerItem * sizeof(SoftmaxState)) <=
-                    V::kRingBytes,
-                "the merge reuses the rings");
-
-  float* values;         // [kWarps, kMaxRowsPerItem, kRowStride]
-  SoftmaxState* states;  // [kWarps, kMaxRowsPerItem]
-
-  __device__ explicit MergeArea(void* shared)
-      : values(static_cast<float*>(shared)),
-        states(reinterpret_cast<SoftmaxState*>(values +
-                                               V::kWarps * kWarpFloats)) {}
-
-  __device__ __forceinline__ void Store(
-      int num_rows, const RowPair& rows,
-      const float (&columns)[V::kHeadDim / 8][4]) {
-    const int warp = static_cast<int>(threadIdx.x) / 32;
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int row = lane / 4 + half * 8;
-      if (row >= num_rows) continue;
-      float* line =
-          values + warp * kWarpFloats + row * kRowStride + lane % 4 * 2;
-#pragma unroll
-      for (int i = 0; i < V::kHeadDim / 8; ++i) {
-        *reinterpret_cast<float2*>(line + i * 8) = {columns[i][half * 2],
-                                                    columns[i][half * 2 + 1]};
-      }
-      if (lane % 4 == 0) {
-        states[warp * kMaxRowsPerItem + row] = {rows.max[half], rows.sum[half]};
-      }
-    }
-  }
-};
-
 // Attends the item's rows to its tiles, and hands each row's result, four
 // dimensions at a time, to `emit(row, dim, state, float4 values)`: values are
 // unnormalised, relative to the state's maximum. All threads of the CTA call.
@@ -260,44 +210,12 @@ __device__ __forceinline__ void AttendRange(const DecodeParams& p,
   }
   ring.Drain();
 
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    rows.sum[half] += __shfl_xor_sync(kAllLanes, rows.sum[half], 1);
-    rows.sum[half] += __shfl_xor_sync(kAllLanes, rows.sum[half], 2);
-  }
+  SumOverLanes(rows);
   __syncthreads();  // every warp has left its ring
   MergeArea<V> area(shared);
   area.Store(item.num_rows, rows, values);
   __syncthreads();
-
-  constexpr int kQuads = V::kHeadDim / 4;
-  for (int i = static_cast<int>(threadIdx.x); i < item.num_rows * kQuads;
-       i += V::kThreads) {
-    const int row = i / kQuads;
-    const int dim = i % kQuads * 4;
-    SoftmaxState parts[V::kWarps];
-    SoftmaxState state;
-#pragma unroll
-    for (int w = 0; w < V::kWarps; ++w) {
-      parts[w] = area.states[w * kMaxRowsPerItem + row];
-      state.max_log2 = fmaxf(state.max_log2, parts[w].max_log2);
-    }
-    // Against the common maximum, so that no weight waits for another.
-    float4 sum = {0.0f, 0.0f, 0.0f, 0.0f};
-#pragma unroll
-    for (int w = 0; w < V::kWarps; ++w) {
-      const float weight = WeightOf(parts[w].max_log2, state.max_log2);
-      const float4 x = *reinterpret_cast<const float4*>(
-          area.values + w * MergeArea<V>::kWarpFloats +
-          row * MergeArea<V>::kRowStride + dim);
-      state.sum += weight * parts[w].sum;
-      sum.x += weight * x.x;
-      sum.y += weight * x.y;
-      sum.z += weight * x.z;
-      sum.w += weight * x.w;
-    }
-    emit(row, dim, state, sum);
-  }
+  area.Merge(item.num_rows, emit);
 }
 
 }  // namespace paged

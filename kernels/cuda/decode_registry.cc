@@ -29,7 +29,7 @@ const DecodeKernel* FindDecodeKernel(ElementKind element, int head_dim,
 }
 
 cudaError_t PrepareDecodeKernel(const DecodeKernel& kernel) {
-  for (const void* function : {kernel.v1_function, kernel.split_k_function}) {
+  for (const void* function : kernel.functions) {
     const cudaError_t error = cudaFuncSetAttribute(
         function, cudaFuncAttributeMaxDynamicSharedMemorySize,
         kernel.config.shared_bytes());

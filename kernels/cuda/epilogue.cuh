@@ -11,6 +11,18 @@
 
 namespace paged {
 
+// Adds a part of a row, scaled to the common maximum. Every merge of partials
+// goes through here, so that equal partials give equal bits.
+__device__ __forceinline__ void AddWeighted(float weight, float part_sum,
+                                            float4 part, float& total,
+                                            float4& sum) {
+  total += weight * part_sum;
+  sum.x += weight * part.x;
+  sum.y += weight * part.y;
+  sum.z += weight * part.z;
+  sum.w += weight * part.w;
+}
+
 // Normalises four dimensions of one row, and stores them with 8 bytes; the
 // row's first thread stores the lse.
 template <typename Element>

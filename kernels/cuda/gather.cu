@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(V::kThreads)
     GatherKernel(const __grid_constant__ DecodeParams p, uint32_t* sink) {
   extern __shared__ __align__(1024) char shared[];
   const auto [index, kv_head] = ThisProgram(p);
-  const WorkItem item = SplitItemAt(p, index);
+  const WorkItem item = SplitItemAt(p, index, static_cast<int>(blockIdx.y));
   KvRing<V> ring(p, item, kv_head, shared);
   ring.Fill();
   uint32_t seen = 0;
@@ -47,8 +47,9 @@ cudaError_t LaunchGatherOf(const DecodeParams& p, uint32_t* sink,
       &GatherKernel<V>, cudaFuncAttributeMaxDynamicSharedMemorySize,
       V::kSharedBytes);
   if (error != cudaSuccess) return error;
-  const unsigned ctas = static_cast<unsigned>(NumItems(p) * p.num_kv_heads);
-  GatherKernel<V><<<ctas, V::kThreads, V::kSharedBytes, stream>>>(p, sink);
+  GatherKernel<V>
+      <<<GridOf(p, p.num_splits), V::kThreads, V::kSharedBytes, stream>>>(p,
+                                                                          sink);
   return cudaGetLastError();
 }
 

@@ -33,8 +33,10 @@ class KvRing {
       : p_(p),
         table_(p.block_tables + item.table_row * p.block_table_stride),
         context_len_(item.context_len),
-        first_tile_(item.first_tile + static_cast<int>(threadIdx.x) / 32),
+        first_tile_(item.first_tile +
+                    static_cast<int>(threadIdx.x) / 32 * item.tile_step),
         last_tile_(item.last_tile),
+        tile_step_(V::kWarps * item.tile_step),
         tiles_per_block_(
             p.block_size % kTileTokens == 0 ? p.block_size / kTileTokens : 0),
         lane_(static_cast<int>(threadIdx.x) % 32),
@@ -66,7 +68,8 @@ class KvRing {
     if (tile < last_tile_) {
       const uint32_t stage = ring_ + stage_ * V::kStageBytes;
       const int block = __shfl_sync(kAllLanes, block_ids_, issued_ % 32);
-      if (tiles_per_block_ != 0 && (tile + 1) * kTileTokens <= context_len_) {
+      if (tiles_per_block_ != 0 &&
+          tile * kTileTokens <= context_len_ - kTileTokens) {
         IssueWhole(stage, tile, block);
       } else {
         IssueRows(stage, tile);
@@ -101,7 +104,7 @@ class KvRing {
 
   // The warp's `count`-th tile.
   __device__ __forceinline__ int TileAt(int count) const {
-    return first_tile_ + count * V::kWarps;
+    return first_tile_ + count * tile_step_;
   }
 
   // Its block, where a block holds whole tiles. The capacity bounds it, not
@@ -169,6 +172,7 @@ class KvRing {
   int context_len_;
   int first_tile_;  // of this warp
   int last_tile_;
+  int tile_step_;
   int tiles_per_block_;  // 0 when tiles straddle blocks
   int lane_;
   uint32_t ring_;

@@ -5,6 +5,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -15,13 +17,27 @@
 
 namespace paged {
 
+// The kernels of an instance: one loop, an ending for each way to go on.
+enum class KernelEnding : uint8_t {
+  kOutput,   // v1
+  kPartial,  // split_k; LaunchReduceSplits comes after it
+  kCluster,  // split_k, merged by a cluster: sm_90 and up
+  kLastCta,  // split_k, merged by the last CTA to arrive
+};
+inline constexpr int kNumKernelEndings = 4;
+
 // One compiled instance. The cache, the query and the output share its dtype.
 struct DecodeKernel {
+  using Launcher = cudaError_t (*)(const DecodeParams&, cudaStream_t);
+
   InstanceConfig config;
-  cudaError_t (*launch_v1)(const DecodeParams&, cudaStream_t);
-  cudaError_t (*launch_split_k)(const DecodeParams&, cudaStream_t);
-  const void* v1_function;
-  const void* split_k_function;
+  std::array<Launcher, kNumKernelEndings> launchers;
+  std::array<const void*, kNumKernelEndings> functions;
+
+  cudaError_t Launch(KernelEnding ending, const DecodeParams& params,
+                     cudaStream_t stream) const {
+    return launchers[static_cast<std::size_t>(ending)](params, stream);
+  }
 };
 
 // All of them, in the order of kInstances.

@@ -57,9 +57,9 @@ class Backend {
   // FailedPrecondition for a plan of another device.
   virtual absl::Status Prepare(const DecodePlan& plan) = 0;
 
-  // Grows a workspace that the backend owns, and returns it initialised; the
-  // next call may invalidate it. May synchronise. ResourceExhausted when
-  // there is no memory.
+  // Grows a workspace that the backend owns, and returns it as it is: each plan
+  // wants InitWorkspace first. The next call may invalidate it. May
+  // synchronise. ResourceExhausted when there is no memory.
   virtual absl::StatusOr<Workspace> Reserve(std::size_t bytes) = 0;
 
   // Zeroes the plan's control area, once before the first run in this

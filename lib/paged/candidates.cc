@@ -27,11 +27,15 @@ constexpr int kMinTilesPerSplit = 4;
 // gridDim.x.
 constexpr double kMaxCtas = std::numeric_limits<int32_t>::max();
 
-// The plan of one split count: v1, unless splits were asked for.
+// v1 with one split and nothing to reduce, or split_k.
 struct Choice {
-  Variant variant;
   int num_splits;
+  Reduction reduction;
 };
+
+// What split_k may end in; an earlier one wins a tie.
+constexpr std::array kReductions = {Reduction::kCluster, Reduction::kLastCta,
+                                    Reduction::kSecondPass};
 
 // Rows of one (sequence, kv head), dealt evenly to as few tiles as can hold
 // them; one per program when they may not share.
@@ -84,11 +88,11 @@ DecodePlan BaselinePlan(DecodePlan plan, Variant variant) {
 // Sets what follows from the choice and `plan.resident_ctas`.
 Obstacle Complete(Choice choice, const DeviceProfile& profile,
                   DecodePlan& plan) {
-  plan.variant = choice.variant;
   plan.num_splits = choice.num_splits;
-  if (choice.variant == Variant::kSplitK) {
+  plan.reduction = choice.reduction;
+  if (choice.reduction != Reduction::kNone) {
+    plan.variant = Variant::kSplitK;
     plan.partition = Partition::kSplits;
-    plan.reduction = Reduction::kSecondPass;
   }
   const DecodeShape& s = plan.shape;
   const double num_ctas = static_cast<double>(s.num_seqs) * s.num_kv_heads *
@@ -103,6 +107,32 @@ Obstacle Complete(Choice choice, const DeviceProfile& profile,
       num_ctas / (static_cast<double>(plan.resident_ctas) * profile.num_units);
   plan.predicted_us = PredictUs(plan, profile);
   return Obstacle::kNone;
+}
+
+// The reductions to weigh for a split count, kNone past the last. Left to
+// itself, the cluster is for devices that are not full: clusters wait for SMs
+// of one neighbourhood to fall free together (H200, 8 x 1024, 8 kv heads in 2
+// splits: slower than no split at all).
+std::array<Reduction, kReductions.size()> ReductionsFor(
+    int num_splits, const DecodePlan& seed, const DeviceProfile& profile,
+    const DecodeOptions& options) {
+  const Reduction forced = options.reduction.value_or(Reduction::kAuto);
+  const double num_ctas = static_cast<double>(seed.shape.num_seqs) *
+                          seed.shape.num_kv_heads * seed.num_row_tiles *
+                          num_splits;
+  std::array<Reduction, kReductions.size()> result;
+  result.fill(Reduction::kNone);
+  std::size_t count = 0;
+  for (Reduction reduction : kReductions) {
+    if (forced != Reduction::kAuto && reduction != forced) continue;
+    if (!CanReduce(reduction, profile)) continue;
+    if (reduction == Reduction::kCluster) {
+      if (num_splits > kMaxSplitsOfCluster) continue;
+      if (forced == Reduction::kAuto && num_ctas > profile.num_units) continue;
+    }
+    result[count++] = reduction;
+  }
+  return result;
 }
 
 void VisitInstances(Choice choice, const DecodePlan& seed,
@@ -158,21 +188,29 @@ absl::Status VisitCandidates(const DecodeProblem& problem,
     visit(BaselinePlan(seed, variant), Obstacle::kNone);
     return absl::OkStatus();
   }
-  const auto visit_count = [&](int num_splits) {
-    const bool is_split = num_splits > 1 || variant == Variant::kSplitK;
-    VisitInstances({is_split ? Variant::kSplitK : Variant::kV1, num_splits},
-                   seed, profile, options.instance, visit);
+  const auto visit_whole = [&] {
+    VisitInstances({1, Reduction::kNone}, seed, profile, options.instance,
+                   visit);
   };
+  const auto visit_splits = [&](int num_splits) {
+    for (Reduction reduction :
+         ReductionsFor(num_splits, seed, profile, options)) {
+      if (reduction == Reduction::kNone) break;
+      VisitInstances({num_splits, reduction}, seed, profile, options.instance,
+                     visit);
+    }
+  };
+  const bool may_be_whole = variant != Variant::kSplitK;
   if (splits != 0) {
-    visit_count(splits);
+    splits == 1 && may_be_whole ? visit_whole() : visit_splits(splits);
     return absl::OkStatus();
   }
-  visit_count(1);
+  may_be_whole ? visit_whole() : visit_splits(1);
   if (variant == Variant::kV1) return absl::OkStatus();
   const int num_tiles = NumTiles(problem.expected_context_len());
   for (int num_splits : kSplitLadder) {
     if (num_tiles / num_splits < kMinTilesPerSplit) break;
-    visit_count(num_splits);
+    visit_splits(num_splits);
   }
   return absl::OkStatus();
 }

@@ -49,13 +49,25 @@ double RoundedMax(double a, double b, double exponent) {
   return larger * std::pow(1 + std::pow(ratio, exponent), 1 / exponent);
 }
 
-// Each partial is written once and read once.
+const DeviceProfile::ReductionCost& CostOf(Reduction reduction,
+                                           const DeviceProfile& profile) {
+  switch (reduction) {
+    case Reduction::kCluster:
+      return profile.cluster;
+    case Reduction::kLastCta:
+      return profile.last_cta;
+    default:
+      return profile.second_pass;
+  }
+}
+
+// Each partial is written once and read once; a cluster's stay on the chip.
 double ReductionUs(const DecodePlan& plan, const DeviceProfile& profile) {
   if (plan.reduction == Reduction::kNone) return 0;
+  const DeviceProfile::ReductionCost& cost = CostOf(plan.reduction, profile);
   const double partial_bytes =
       static_cast<double>(plan.workspace_bytes - plan.control_bytes);
-  return profile.second_pass_fixed_us +
-         profile.second_pass_us_per_split * plan.num_splits +
+  return cost.fixed_us + cost.us_per_split * plan.num_splits +
          2 * partial_bytes / (profile.bandwidth_gb_per_s * kBytesPerUs);
 }
 

@@ -60,6 +60,34 @@ absl::StatusOr<const DecodeKernel*> KernelOf(const DecodePlan& plan) {
   return kernel;
 }
 
+KernelEnding EndingOf(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::kSecondPass:
+      return KernelEnding::kPartial;
+    case Reduction::kCluster:
+      return KernelEnding::kCluster;
+    case Reduction::kLastCta:
+      return KernelEnding::kLastCta;
+    case Reduction::kAuto:
+    case Reduction::kNone:
+      break;
+  }
+  return KernelEnding::kOutput;
+}
+
+// Narrower copies serve any address that an element may have, and no other.
+absl::Status CheckAppendPointers(const AppendKvArgs& args) {
+  const std::size_t element = static_cast<std::size_t>(SizeOf(args.dtype));
+  PAGED_RETURN_IF_ERROR(internal::CheckAligned("key", args.key, element));
+  PAGED_RETURN_IF_ERROR(internal::CheckAligned("value", args.value, element));
+  PAGED_RETURN_IF_ERROR(
+      internal::CheckAligned("key_cache", args.key_cache, element));
+  PAGED_RETURN_IF_ERROR(
+      internal::CheckAligned("value_cache", args.value_cache, element));
+  return internal::CheckAligned("slot_mapping", args.slot_mapping,
+                                sizeof(int64_t));
+}
+
 class CudaBackend final : public Backend {
  public:
   CudaBackend(int device, DeviceProfile profile)
@@ -107,8 +135,6 @@ absl::StatusOr<Workspace> CudaBackend::Reserve(std::size_t bytes) {
                    absl::StrCat("workspace of ", bytes, " bytes")));
     reserved_.reset(grown);
     reserved_bytes_ = bytes;
-    // Zero is what a fresh control area holds.
-    PAGED_RETURN_IF_ERROR(CudaStatus(cudaMemset(grown, 0, bytes), "workspace"));
   }
   return Workspace{.data = reserved_.get(), .bytes = reserved_bytes_};
 }
@@ -139,12 +165,10 @@ absl::Status CudaBackend::Run(const DecodePlan& plan, const DecodeArgs& args,
                         launch.workspace.bytes, context.stream));
   }
   PAGED_ASSIGN_OR_RETURN(const DecodeKernel* kernel, KernelOf(plan));
-  if (launch.variant == Variant::kV1) {
-    return CudaStatus(kernel->launch_v1(launch.params, context.stream),
-                      "v1 kernel");
-  }
+  const KernelEnding ending = EndingOf(launch.reduction);
   PAGED_RETURN_IF_ERROR(CudaStatus(
-      kernel->launch_split_k(launch.params, context.stream), "split_k kernel"));
+      kernel->Launch(ending, launch.params, context.stream), "decode kernel"));
+  if (ending != KernelEnding::kPartial) return absl::OkStatus();
   return CudaStatus(
       LaunchReduceSplits(launch.query_element, launch.params, context.stream),
       "reduction kernel");
@@ -152,6 +176,7 @@ absl::Status CudaBackend::Run(const DecodePlan& plan, const DecodeArgs& args,
 
 absl::Status CudaBackend::AppendKv(const AppendKvArgs& args, Stream stream) {
   PAGED_ASSIGN_OR_RETURN(const AppendKvArgs valid, ValidateAppend(args));
+  PAGED_RETURN_IF_ERROR(CheckAppendPointers(valid));
   const DeviceGuard guard(device_);
   PAGED_RETURN_IF_ERROR(guard.status());
   return CudaStatus(LaunchAppendKv(internal::LowerAppend(valid), stream),

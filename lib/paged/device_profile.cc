@@ -41,8 +41,9 @@ DeviceProfile MakeH200() {
       .knee_exponent = 0.6,
       .corner_exponent = 3,
       .v1_fixed_us = 3.3,
-      .second_pass_fixed_us = 2.3,
-      .second_pass_us_per_split = 0.15,
+      .second_pass = {.fixed_us = 2.3, .us_per_split = 0.15},
+      .cluster = {.fixed_us = 1.0, .us_per_split = 0.05},
+      .last_cta = {.fixed_us = 1.5, .us_per_split = 0.10},
   };
 }
 
@@ -109,8 +110,9 @@ DeviceProfile WithMemoryOf(DeviceProfile profile,
   profile.knee_exponent = measured.knee_exponent;
   profile.corner_exponent = measured.corner_exponent;
   profile.v1_fixed_us = measured.v1_fixed_us;
-  profile.second_pass_fixed_us = measured.second_pass_fixed_us;
-  profile.second_pass_us_per_split = measured.second_pass_us_per_split;
+  profile.second_pass = measured.second_pass;
+  profile.cluster = measured.cluster;
+  profile.last_cta = measured.last_cta;
   return profile;
 }
 
@@ -154,8 +156,7 @@ DeviceProfile CpuProfile(int num_threads) {
       .knee_units = static_cast<double>(threads),
       // Waking the threads; each pass does it once.
       .v1_fixed_us = 10,
-      .second_pass_fixed_us = 5,
-      .second_pass_us_per_split = 0.02,
+      .second_pass = {.fixed_us = 5, .us_per_split = 0.02},
   };
 }
 

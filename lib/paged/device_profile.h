@@ -48,11 +48,17 @@ struct DeviceProfile {
   // starts: the two times are added in this norm. 0 takes the larger one.
   double corner_exponent = 0;
 
-  // Microseconds. A launch of v1; what the second pass adds; what each split
-  // adds to it.
+  // Microseconds of a launch of v1, and what a reduction adds to it.
+  struct ReductionCost {
+    double fixed_us = 0;
+    double us_per_split = 0;
+    friend bool operator==(const ReductionCost&,
+                           const ReductionCost&) = default;
+  };
   double v1_fixed_us = 0;
-  double second_pass_fixed_us = 0;
-  double second_pass_us_per_split = 0;
+  ReductionCost second_pass = {};
+  ReductionCost cluster = {};
+  ReductionCost last_cta = {};
 
   friend bool operator==(const DeviceProfile&, const DeviceProfile&) = default;
 };

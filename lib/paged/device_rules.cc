@@ -11,6 +11,8 @@ namespace {
 
 // cp.async, which the device loop is built on.
 constexpr int kLeastComputeCapability = 80;
+// Thread block clusters.
+constexpr int kLeastOfCluster = 90;
 constexpr int kVectorBytes = 16;
 
 absl::string_view NameOf(ElementKind element) {
@@ -105,6 +107,21 @@ std::string NameOfVariantRequest(const DecodeOptions& options) {
 
 }  // namespace
 
+bool CanReduce(Reduction reduction, const DeviceProfile& profile) {
+  switch (reduction) {
+    case Reduction::kCluster:
+      return profile.kind == DeviceKind::kCuda &&
+             profile.compute_capability >= kLeastOfCluster;
+    case Reduction::kLastCta:
+      return profile.kind == DeviceKind::kCuda;
+    case Reduction::kAuto:
+    case Reduction::kNone:
+    case Reduction::kSecondPass:
+      break;
+  }
+  return true;
+}
+
 bool Serves(const InstanceConfig& config, const DecodeShape& shape,
             const std::optional<InstanceChoice>& forced) {
   return config.element == KindOf(shape.kv_dtype) &&
@@ -124,6 +141,17 @@ absl::Status CheckDevice(const DecodeShape& shape, const DeviceProfile& profile,
         "instance must be left open where there is none to choose; got ",
         NameOfShape(options.instance->warps, options.instance->stages),
         " with variant ", NameOf(variant), " on ", profile.name));
+  }
+  if (const Reduction reduction = options.reduction.value_or(Reduction::kAuto);
+      !CanReduce(reduction, profile)) {
+    const bool from_env =
+        options.reduction_source == OptionSource::kEnvironment;
+    return absl::InvalidArgumentError(absl::StrCat(
+        from_env ? "PAGED_REDUCTION=" : "reduction ", NameOf(reduction),
+        reduction == Reduction::kCluster
+            ? " needs a GPU of compute capability 9.0 and up"
+            : " needs a GPU",
+        "; got device ", profile.name));
   }
   if (profile.kind == DeviceKind::kCpu) return absl::OkStatus();
 

@@ -76,14 +76,21 @@ WorkspaceLayout WorkspaceLayoutOf(const DecodePlan& plan) {
     return {.total_bytes = ThrustWorkspaceBytes(KindOf(plan.shape.kv_dtype),
                                                 ParamsOf(plan))};
   }
-  if (plan.reduction == Reduction::kNone) return {};
-  // The second pass needs no counters, so the control area is empty.
+  if (plan.reduction == Reduction::kNone ||
+      plan.reduction == Reduction::kCluster) {
+    return {};
+  }
   WorkspaceLayout layout;
   const DecodeShape& s = plan.shape;
-  const std::size_t num_rows = static_cast<std::size_t>(s.num_seqs) *
-                               static_cast<std::size_t>(plan.num_row_tiles) *
+  const std::size_t num_items = static_cast<std::size_t>(s.num_seqs) *
+                                static_cast<std::size_t>(plan.num_row_tiles);
+  const std::size_t num_programs =
+      num_items * static_cast<std::size_t>(s.num_kv_heads);
+  if (plan.reduction == Reduction::kLastCta) {
+    layout.control_bytes = num_programs * sizeof(uint32_t);
+  }
+  const std::size_t num_rows = num_programs *
                                static_cast<std::size_t>(plan.num_splits) *
-                               static_cast<std::size_t>(s.num_kv_heads) *
                                static_cast<std::size_t>(plan.rows_per_item);
   layout.states_offset = RoundUp(layout.control_bytes);
   layout.values_offset =
@@ -164,6 +171,9 @@ absl::StatusOr<Launch> Lower(const DecodePlan& plan, const DecodeArgs& args,
     params.partials = {
         reinterpret_cast<SoftmaxState*>(base + layout.states_offset),
         reinterpret_cast<float*>(base + layout.values_offset)};
+    if (layout.control_bytes != 0) {
+      params.arrivals = reinterpret_cast<uint32_t*>(base);
+    }
   }
   return launch;
 }

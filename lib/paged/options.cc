@@ -20,7 +20,10 @@ constexpr std::array kVariants = {Variant::kAuto, Variant::kV1,
                                   Variant::kSplitK, Variant::kThrust,
                                   Variant::kReference};
 // kNone is what a plan without splits has; nobody asks for it.
-constexpr std::array kReductions = {Reduction::kAuto, Reduction::kSecondPass};
+constexpr std::array kReductions = {Reduction::kAuto, Reduction::kSecondPass,
+                                    Reduction::kCluster, Reduction::kLastCta};
+
+constexpr char kAllowedReductions[] = "auto, second_pass, cluster or last_cta";
 
 absl::Status Refuse(absl::string_view field, absl::string_view allowed,
                     absl::string_view value) {
@@ -42,7 +45,7 @@ absl::StatusOr<Reduction> ParseReductionOf(absl::string_view field,
   for (Reduction reduction : kReductions) {
     if (NameOf(reduction) == name) return reduction;
   }
-  return Refuse(field, "auto or second_pass", name);
+  return Refuse(field, kAllowedReductions, name);
 }
 
 absl::StatusOr<int> ParseSplitsOf(absl::string_view field,
@@ -97,12 +100,21 @@ absl::Status CheckOptions(const DecodeOptions& options) {
                   absl::StrCat("Variant(", static_cast<int>(variant), ")"));
   }
   if (const Reduction reduction = options.reduction.value_or(Reduction::kAuto);
-      reduction != Reduction::kAuto && reduction != Reduction::kSecondPass) {
-    return Refuse("reduction", "auto or second_pass", NameOf(reduction));
+      reduction == Reduction::kNone || reduction > Reduction::kLastCta) {
+    return Refuse("reduction", kAllowedReductions, NameOf(reduction));
   }
   const int splits = options.splits.value_or(0);
   if (splits < 0 || splits > kMaxSplits) {
     return Refuse("splits", absl::StrCat("0 (automatic) to ", kMaxSplits),
+                  absl::StrCat(splits));
+  }
+  if (options.reduction == Reduction::kCluster &&
+      splits > kMaxSplitsOfCluster) {
+    return Refuse(options.splits_source == OptionSource::kEnvironment
+                      ? kSplitsVariable
+                      : "splits",
+                  absl::StrCat("at most ", kMaxSplitsOfCluster,
+                               " with reduction cluster"),
                   absl::StrCat(splits));
   }
   const bool can_split =
@@ -146,6 +158,10 @@ absl::string_view NameOf(Reduction reduction) {
       return "none";
     case Reduction::kSecondPass:
       return "second_pass";
+    case Reduction::kCluster:
+      return "cluster";
+    case Reduction::kLastCta:
+      return "last_cta";
   }
   return "unknown";
 }

@@ -12,7 +12,7 @@
 //
 //     PAGED_VARIANT   auto | v1 | split_k | thrust | reference
 //     PAGED_SPLITS    0 (automatic) to 1024
-//     PAGED_REDUCTION auto | second_pass
+//     PAGED_REDUCTION auto | second_pass | cluster | last_cta
 //     PAGED_VERBOSE   dispatch: one line on stderr per distinct decision
 #ifndef PAGED_LIB_PAGED_OPTIONS_H_
 #define PAGED_LIB_PAGED_OPTIONS_H_
@@ -41,6 +41,8 @@ enum class Reduction : uint8_t {
   kAuto,
   kNone,        // nothing to merge
   kSecondPass,  // a second kernel
+  kCluster,     // by a thread block cluster: sm_90 and up, up to 8 splits
+  kLastCta,     // by the last CTA to arrive, on any GPU
 };
 
 // Whether the q heads that share a kv head share one read of it.
@@ -50,6 +52,8 @@ enum class HeadPacking : uint8_t { kOn, kOff };
 enum class OptionSource : uint8_t { kCode, kEnvironment };
 
 inline constexpr int kMaxSplits = 1024;
+// Of the reduction cluster: what every GPU with clusters can run.
+inline constexpr int kMaxSplitsOfCluster = 8;
 
 // Warps and stages of a compiled kernel, to force one of an (dtype, head_dim).
 struct InstanceChoice {

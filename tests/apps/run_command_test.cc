@@ -186,7 +186,7 @@ TEST(RunCommandTest, EndsWithTwoAndOneLineOnBadUsage) {
       {"run", file, "--scale=0"},
       {"run", file, "--scale=nan"},
       {"run", file, "--backend=tpu"},
-      {"run", file, "--reduction=cluster"},
+      {"run", file, "--reduction=tree"},
       {"run", file, "--head_packing=maybe"},
       {"run", file, "--frobnicate"},
       {"run", file, "--splits"}};

@@ -65,7 +65,7 @@ class Partials {
     params_.num_splits = num_splits;
     params_.key_dim = params_.value_dim = kDim;
     params_.output = {nullptr, 40 * kDim, 40 * kDim, kDim};
-    const int64_t rows = NumItems(params_) * 2 * 10;
+    const int64_t rows = NumItems(params_) * params_.num_splits * 2 * 10;
     states_.resize(static_cast<std::size_t>(rows));
     values_.resize(static_cast<std::size_t>(rows * kDim), kNaN);
     std::mt19937 random(7);

@@ -27,7 +27,7 @@ TEST_P(DecodeBatchTest, ASequenceAloneEqualsItselfInTheBatch) {
                          .head_dim = 64,
                          .context_lens = {17, 0, 300, 1, 64, 131}};
   const Problem batch = MakeProblem(spec);
-  for (const DecodeOptions& options : ForcedPlans()) {
+  for (const DecodeOptions& options : ForcedPlans(backend())) {
     const DecodeResult together = RunOnce(kind(), batch, options);
     for (int seq = 0; seq < batch.num_seqs(); ++seq) {
       SCOPED_TRACE(seq);
@@ -49,7 +49,7 @@ TEST_P(DecodeBatchTest, TheOrderOfSequencesChangesNoBit) {
         spec.context_lens[static_cast<std::size_t>(order[i])];
   }
   const Problem permuted = MakeProblem(permuted_spec);
-  for (const DecodeOptions& options : ForcedPlans()) {
+  for (const DecodeOptions& options : ForcedPlans(backend())) {
     const DecodeResult plain = RunOnce(kind(), problem, options);
     const DecodeResult other = RunOnce(kind(), permuted, options);
     for (int i = 0; i < permuted.num_seqs(); ++i) {
@@ -64,7 +64,7 @@ TEST_P(DecodeBatchTest, TheOrderOfSequencesChangesNoBit) {
 TEST_P(DecodeBatchTest, TheOrderOfBlocksChangesNoBit) {
   ProblemSpec spec{
       .dtype = dtype(), .head_dim = 64, .context_lens = {100, 7, 250}};
-  for (const DecodeOptions& options : ForcedPlans()) {
+  for (const DecodeOptions& options : ForcedPlans(backend())) {
     const DecodeResult first = RunOnce(kind(), MakeProblem(spec), options);
     for (uint32_t seed = 2; seed < 6; ++seed) {
       ProblemSpec shuffled = spec;
@@ -79,7 +79,7 @@ TEST_P(DecodeBatchTest, RepeatedRunsGiveTheSameBits) {
   const Problem problem = MakeProblem(
       {.dtype = dtype(), .head_dim = 64, .context_lens = {100, 7, 250}});
   DecodeSession session(kind(), problem);
-  for (const DecodeOptions& options : ForcedPlans()) {
+  for (const DecodeOptions& options : ForcedPlans(backend())) {
     const DecodeResult first = session.Run(options).value();
     for (int i = 0; i < 100; ++i) {
       ASSERT_TRUE(BitEqual(session.Run(options).value(), first));
@@ -111,7 +111,7 @@ TEST_P(DecodeBatchTest, AnEmptySequenceGivesZeroAndMinusInfinity) {
 }
 
 TEST_P(DecodeBatchTest, AnEmptyBatchIsFine) {
-  for (const DecodeOptions& options : ForcedPlans()) {
+  for (const DecodeOptions& options : ForcedPlans(backend())) {
     const Problem problem =
         MakeProblem({.dtype = dtype(), .max_context_len = 100});
     const absl::StatusOr<DecodeResult> result =
@@ -135,7 +135,7 @@ TEST_P(DecodeBatchTest, LengthsOutOfRangeAreClamped) {
   const ProblemSpec spec{
       .dtype = dtype(), .head_dim = 64, .context_lens = {48, 48, 0, 20}};
   const Problem problem = MakeProblem(spec);
-  for (const DecodeOptions& options : ForcedPlans()) {
+  for (const DecodeOptions& options : ForcedPlans(backend())) {
     const DecodeResult expected = RunOnce(kind(), problem, options);
     DecodeSession session(kind(), problem);
     session.SetContextLens({INT_MAX, 49, INT_MIN, 20});

@@ -4,14 +4,29 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
 #include <vector>
 
 #include "tests/support/decode_session.h"
 
 namespace paged::testing {
 
-// v1, and split_k with each of `splits`: the plan that ran is the one that was
-// asked for, and its result is near the oracle.
+// The ways in which this backend can merge that many splits.
+inline std::vector<Reduction> ReductionsOf(const Backend& backend,
+                                           int num_splits) {
+  std::vector<Reduction> reductions = {Reduction::kSecondPass};
+  const DeviceProfile& profile = backend.profile();
+  if (profile.kind == DeviceKind::kCpu) return reductions;
+  reductions.push_back(Reduction::kLastCta);
+  if (profile.compute_capability >= 90 && num_splits <= kMaxSplitsOfCluster) {
+    reductions.push_back(Reduction::kCluster);
+  }
+  return reductions;
+}
+
+// v1, and split_k with each of `splits` under every reduction: the plan that
+// ran is the one that was asked for, its result is near the oracle, and no bit
+// depends on the reduction.
 inline void ExpectRight(BackendKind kind, const Problem& problem,
                         const std::vector<int>& splits = {3}) {
   const Oracle oracle = OracleFor(kind, problem);
@@ -21,17 +36,38 @@ inline void ExpectRight(BackendKind kind, const Problem& problem,
   EXPECT_EQ(v1->plan.variant, Variant::kV1);
   EXPECT_TRUE(IsNear(*v1, oracle));
   for (int count : splits) {
-    absl::StatusOr<DecodeResult> split_k = session.Run(ForceSplits(count));
-    ASSERT_TRUE(split_k.ok()) << split_k.status();
-    EXPECT_EQ(split_k->plan.variant, Variant::kSplitK);
-    EXPECT_EQ(split_k->plan.num_splits, count);
-    EXPECT_TRUE(IsNear(*split_k, oracle));
+    absl::StatusOr<DecodeResult> first;
+    for (Reduction reduction : ReductionsOf(session.backend(), count)) {
+      DecodeOptions options = ForceSplits(count);
+      options.reduction = reduction;
+      if (first.ok() && first->plan.instance.warps != 0) {
+        options.instance = {first->plan.instance.warps,
+                            first->plan.instance.stages};
+      }
+      absl::StatusOr<DecodeResult> split_k = session.Run(options);
+      ASSERT_TRUE(split_k.ok()) << split_k.status();
+      EXPECT_EQ(split_k->plan.variant, Variant::kSplitK);
+      EXPECT_EQ(split_k->plan.num_splits, count);
+      EXPECT_EQ(split_k->plan.reduction, reduction);
+      if (!first.ok()) {
+        EXPECT_TRUE(IsNear(*split_k, oracle));
+        first = std::move(split_k);
+      } else {
+        EXPECT_TRUE(BitEqual(*split_k, *first)) << NameOf(reduction);
+      }
+    }
   }
 }
 
 // The plans under which a sequence's bits must not depend on its neighbours.
-inline std::vector<DecodeOptions> ForcedPlans() {
-  return {ForceV1(), ForceSplits(1), ForceSplits(4), ForceSplits(7)};
+inline std::vector<DecodeOptions> ForcedPlans(const Backend& backend) {
+  std::vector<DecodeOptions> plans = {ForceV1(), ForceSplits(1),
+                                      ForceSplits(7)};
+  for (Reduction reduction : ReductionsOf(backend, 4)) {
+    plans.push_back(ForceSplits(4));
+    plans.back().reduction = reduction;
+  }
+  return plans;
 }
 
 }  // namespace paged::testing

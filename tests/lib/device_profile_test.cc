@@ -55,7 +55,7 @@ TEST(FingerprintTest, FollowsWhatPlansDependOnAndNotTheName) {
   profile.num_units = 131;
   EXPECT_NE(FingerprintOf(profile), FingerprintOf(H200Profile()));
   profile = H200Profile();
-  profile.second_pass_us_per_split *= 2;
+  profile.second_pass.us_per_split *= 2;
   EXPECT_NE(FingerprintOf(profile), FingerprintOf(H200Profile()));
   EXPECT_NE(FingerprintOf(H100Profile()), FingerprintOf(H200Profile()));
 }

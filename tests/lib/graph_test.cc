@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "paged/decode.h"
+#include "tests/lib/decode_checks.h"
 #include "tests/support/cuda_memory.h"
 #include "tests/support/decode_session.h"
 
@@ -49,8 +50,10 @@ std::vector<int32_t> RandomLens(std::mt19937& random, std::size_t count,
 TEST_P(CudaGraphTest, AGraphCapturedAtLengthOneServesEveryLength) {
   const Problem problem = MakeProblem(Capacity(dtype()));
   std::mt19937 random(1);
-  for (const DecodeOptions& options :
-       {DecodeOptions{}, ForceV1(), ForceSplits(4), ForceSplits(64)}) {
+  std::vector<DecodeOptions> plans = ForcedPlans(backend());
+  plans.push_back(DecodeOptions{});
+  plans.push_back(ForceSplits(64));
+  for (const DecodeOptions& options : plans) {
     DecodeSession session(kind(), problem);
     const DecodePlan plan = session.Plan(options).value();
     CudaStream stream;
@@ -79,7 +82,7 @@ TEST_P(CudaGraphTest, AGraphCapturedAtLengthOneServesEveryLength) {
 
 TEST_P(CudaGraphTest, AReplayEqualsAnEagerRunToTheBit) {
   const Problem problem = MakeProblem(Capacity(dtype()));
-  for (const DecodeOptions& options : {ForceV1(), ForceSplits(4)}) {
+  for (const DecodeOptions& options : ForcedPlans(backend())) {
     DecodeSession session(kind(), problem);
     const DecodePlan plan = session.Plan(options).value();
     CudaStream stream;
@@ -150,22 +153,26 @@ TEST_P(CudaGraphTest, ThreadsWithTheirOwnStreamsDoNotDisturbEachOther) {
   EXPECT_EQ(failures[1], 0);
 }
 
-// BR-091: one bit pattern, ten thousand times.
+// BR-091, 092: one bit pattern, ten thousand times, under every reduction.
 TEST_P(CudaGraphTest, TenThousandRunsGiveTheSameBits) {
   const Problem problem = MakeProblem(Capacity(dtype()));
-  DecodeSession session(kind(), problem);
-  const DecodePlan plan = session.Plan(ForceSplits(8)).value();
-  CudaStream stream;
-  const PoisonedWorkspace workspace(kind(), plan, stream.get());
-  const DecodeResult first = session.RunIn(plan, workspace.context()).value();
-  for (int i = 0; i < 1'000; ++i) {
-    // Nine runs back to back, and a look at the tenth.
-    for (int j = 0; j < 9; ++j) {
+  for (Reduction reduction : ReductionsOf(backend(), 8)) {
+    DecodeSession session(kind(), problem);
+    DecodeOptions options = ForceSplits(8);
+    options.reduction = reduction;
+    const DecodePlan plan = session.Plan(options).value();
+    CudaStream stream;
+    const PoisonedWorkspace workspace(kind(), plan, stream.get());
+    const DecodeResult first = session.RunIn(plan, workspace.context()).value();
+    for (int i = 0; i < 500; ++i) {
+      // Nineteen runs back to back, and a look at the twentieth.
+      for (int j = 0; j < 19; ++j) {
+        ASSERT_TRUE(
+            backend().Run(plan, session.args(), workspace.context()).ok());
+      }
       ASSERT_TRUE(
-          backend().Run(plan, session.args(), workspace.context()).ok());
+          BitEqual(session.RunIn(plan, workspace.context()).value(), first));
     }
-    ASSERT_TRUE(
-        BitEqual(session.RunIn(plan, workspace.context()).value(), first));
   }
 }
 

@@ -39,7 +39,8 @@ DecodePlan PlanOf(const DecodeArgs& args, const DeviceProfile& profile,
 struct Fixture {
   DeviceProfile profile = H200Profile();
   DecodeArgs args = LegalArgs();
-  DecodePlan plan = PlanOf(args, profile, {.splits = 5});
+  DecodePlan plan =
+      PlanOf(args, profile, {.splits = 5, .reduction = Reduction::kSecondPass});
   RunContext context{
       .stream = nullptr,
       .workspace = {.data = At<void>(0x100000), .bytes = plan.workspace_bytes},
@@ -143,6 +144,22 @@ TEST(LowerTest, APlanOfAnotherDeviceIsRefused) {
   Fixture lower;
   lower.profile = H100Profile();
   EXPECT_EQ(lower().status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(LowerTest, OnlyTheLastCtaIsGivenCounters) {
+  Fixture lower;
+  EXPECT_EQ(lower()->params.arrivals, nullptr);
+  lower.plan = PlanOf(lower.args, lower.profile,
+                      {.splits = 5, .reduction = Reduction::kLastCta});
+  lower.context.workspace.bytes = lower.plan.workspace_bytes;
+  const DecodeParams params = lower()->params;
+  EXPECT_EQ(static_cast<void*>(params.arrivals), lower.context.workspace.data);
+  // 8 sequences x 4 heads of 4 bytes, rounded up to 256.
+  EXPECT_EQ(reinterpret_cast<char*>(params.partials.states),
+            reinterpret_cast<char*>(params.arrivals) + 256);
+  lower.plan = PlanOf(lower.args, lower.profile,
+                      {.splits = 5, .reduction = Reduction::kCluster});
+  EXPECT_EQ(lower()->params.partials.states, nullptr);
 }
 
 TEST(LowerTest, ASmallWorkspaceIsRefusedWithWhatIsNeeded) {

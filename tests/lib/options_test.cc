@@ -89,10 +89,12 @@ TEST(OptionsTest, UnknownWordsAreRefusedByVariable) {
   EXPECT_EQ(ErrorOf({}, {{"PAGED_VARIANT", "v2"}}),
             "PAGED_VARIANT must be auto, v1, split_k, thrust or reference; got "
             "v2");
-  EXPECT_EQ(ErrorOf({}, {{"PAGED_REDUCTION", "cluster"}}),
-            "PAGED_REDUCTION must be auto or second_pass; got cluster");
+  EXPECT_EQ(ErrorOf({}, {{"PAGED_REDUCTION", "tree"}}),
+            "PAGED_REDUCTION must be auto, second_pass, cluster or last_cta; "
+            "got tree");
   EXPECT_EQ(ErrorOf({}, {{"PAGED_REDUCTION", "none"}}),
-            "PAGED_REDUCTION must be auto or second_pass; got none");
+            "PAGED_REDUCTION must be auto, second_pass, cluster or last_cta; "
+            "got none");
   EXPECT_EQ(ErrorOf({}, {{"PAGED_VERBOSE", "1"}}),
             "PAGED_VERBOSE must be dispatch; got 1");
 }
@@ -131,8 +133,9 @@ TEST(OptionsTest, OneSplitSuitsEveryVariant) {
 }
 
 TEST(OptionsTest, TheCodeMayNotAskForNoReduction) {
-  EXPECT_EQ(ErrorOf({.reduction = Reduction::kNone}),
-            "reduction must be auto or second_pass; got none");
+  EXPECT_EQ(
+      ErrorOf({.reduction = Reduction::kNone}),
+      "reduction must be auto, second_pass, cluster or last_cta; got none");
 }
 
 TEST(OptionsTest, NamesParseBack) {
@@ -140,7 +143,8 @@ TEST(OptionsTest, NamesParseBack) {
                           Variant::kThrust, Variant::kReference}) {
     EXPECT_EQ(ParseVariant(NameOf(variant)).value(), variant);
   }
-  for (Reduction reduction : {Reduction::kAuto, Reduction::kSecondPass}) {
+  for (Reduction reduction : {Reduction::kAuto, Reduction::kSecondPass,
+                              Reduction::kCluster, Reduction::kLastCta}) {
     EXPECT_EQ(ParseReduction(NameOf(reduction)).value(), reduction);
   }
   for (HeadPacking packing : {HeadPacking::kOn, HeadPacking::kOff}) {

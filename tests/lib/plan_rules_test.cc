@@ -35,7 +35,7 @@ TEST(PlanRulesTest, ForcedCountsAreKept) {
   const DecodePlan one = Plan({.variant = Variant::kSplitK, .splits = 1});
   EXPECT_EQ(one.variant, Variant::kSplitK);
   EXPECT_EQ(one.num_splits, 1);
-  EXPECT_EQ(one.reduction, Reduction::kSecondPass);
+  EXPECT_NE(one.reduction, Reduction::kNone);
 }
 
 TEST(PlanRulesTest, ForcedSplitsAreLegalWithoutAnyContext) {
@@ -68,8 +68,10 @@ TEST(PlanRulesTest, NamesWhoDecided) {
 TEST(PlanRulesTest, WorkspaceHoldsEveryPartialOnce) {
   // 8 sequences x 4 heads x 2 rows x 5 splits of 8 bytes and 128 floats; the
   // states end on a multiple of 256.
-  EXPECT_EQ(Plan({.splits = 5}).workspace_bytes, 320u * 8 + 320u * 128 * 4);
-  EXPECT_EQ(Plan({.splits = 5}).control_bytes, 0u);
+  const DecodePlan plan =
+      Plan({.splits = 5, .reduction = Reduction::kSecondPass});
+  EXPECT_EQ(plan.workspace_bytes, 320u * 8 + 320u * 128 * 4);
+  EXPECT_EQ(plan.control_bytes, 0u);
 }
 
 TEST(PlanRulesTest, UnresolvedConflictsAreRefused) {
@@ -138,6 +140,42 @@ TEST(PlanRulesTest, AForcedInstanceIsTakenOrRefused) {
   EXPECT_FALSE(ErrorOf(ShapeOf(kBatch), CpuProfile(2),
                        {.instance = InstanceChoice{4, 2}})
                    .ok());
+}
+
+TEST(PlanRulesTest, AForcedReductionIsTakenOrRefused) {
+  for (Reduction reduction :
+       {Reduction::kSecondPass, Reduction::kCluster, Reduction::kLastCta}) {
+    EXPECT_EQ(Plan({.splits = 8, .reduction = reduction}).reduction, reduction);
+  }
+  EXPECT_EQ(ErrorOf(ShapeOf(kBatch), Rtx3090Profile(),
+                    {.splits = 2, .reduction = Reduction::kCluster})
+                .message(),
+            "reduction cluster needs a GPU of compute capability 9.0 and up; "
+            "got device NVIDIA GeForce RTX 3090");
+  EXPECT_EQ(ErrorOf(ShapeOf(kBatch), CpuProfile(2),
+                    {.reduction = Reduction::kLastCta,
+                     .reduction_source = OptionSource::kEnvironment})
+                .message(),
+            "PAGED_REDUCTION=last_cta needs a GPU; got device CPU, 2 threads");
+  EXPECT_EQ(ErrorOf(ShapeOf(kBatch), H200Profile(),
+                    {.splits = 9, .reduction = Reduction::kCluster})
+                .message(),
+            "splits must be at most 8 with reduction cluster; got 9");
+}
+
+TEST(PlanRulesTest, EachReductionNeedsTheWorkspaceThatItTouches) {
+  const auto plan = [](Reduction reduction) {
+    return Plan({.splits = 4, .reduction = reduction});
+  };
+  EXPECT_EQ(plan(Reduction::kCluster).workspace_bytes, 0u);
+  const DecodePlan second_pass = plan(Reduction::kSecondPass);
+  EXPECT_EQ(second_pass.control_bytes, 0u);
+  EXPECT_GT(second_pass.workspace_bytes, 0u);
+  // One count for each (item, kv head).
+  const DecodePlan last_cta = plan(Reduction::kLastCta);
+  EXPECT_EQ(last_cta.control_bytes,
+            static_cast<std::size_t>(last_cta.num_ctas / 4 * 4));
+  EXPECT_GT(last_cta.workspace_bytes, second_pass.workspace_bytes);
 }
 
 TEST(PlanRulesTest, EveryPlanOfASmallDeviceFitsIt) {

@@ -12,12 +12,15 @@
 
 namespace paged::internal {
 
+// Whether the device can merge partials this way, whatever the plan.
+bool CanReduce(Reduction reduction, const DeviceProfile& profile);
+
 // Whether the instance has the shape's dtype and head_dim, and the warps and
 // stages that were asked for, if any.
 bool Serves(const InstanceConfig& config, const DecodeShape& shape,
             const std::optional<InstanceChoice>& forced);
 
-// InvalidArgument for a variant or an instance that this kind of device does
+// InvalidArgument for a variant, reduction or instance that this device does
 // not have, and on CUDA for strides that are no multiple of 16 bytes.
 // Unimplemented for a dtype, head_dim, instance or compute capability that no
 // compiled kernel serves, with the list of what exists.

@@ -13,31 +13,37 @@ namespace paged {
 namespace {
 
 // BR-081.
-TEST(PartitionTest, SplitRangesPartitionAllTilesAndDifferByOneAtMost) {
-  for (int tiles = 0; tiles <= 5000; ++tiles) {
+TEST(PartitionTest, SplitsPartitionAllTilesAndDifferByOneAtMost) {
+  DecodeParams p;
+  p.num_seqs = 1;
+  p.max_context_len = INT_MAX;
+  for (int tiles = 0; tiles <= 1000; ++tiles) {
+    const int32_t context_len = tiles * kTileTokens;
+    p.context_lens = &context_len;
     for (int splits = 1; splits <= 64; ++splits) {
-      int end = 0;
+      p.num_splits = splits;
+      std::vector<int> visits(static_cast<std::size_t>(tiles));
       int least = INT_MAX;
       int most = 0;
       for (int split = 0; split < splits; ++split) {
-        const TileRange range = SplitRange(tiles, splits, split);
-        ASSERT_EQ(range.first, end);
-        ASSERT_GE(range.last, range.first);
-        end = range.last;
-        least = std::min(least, range.last - range.first);
-        most = std::max(most, range.last - range.first);
+        const WorkItem item = SplitItemAt(p, 0, split);
+        int count = 0;
+        for (int tile = item.first_tile; tile < item.last_tile;
+             tile += item.tile_step) {
+          ++visits[static_cast<std::size_t>(tile)];
+          ++count;
+        }
+        least = std::min(least, count);
+        most = std::max(most, count);
       }
-      ASSERT_EQ(end, tiles);
+      ASSERT_EQ(std::count(visits.begin(), visits.end(), 1), tiles);
       ASSERT_LE(most - least, 1) << tiles << " tiles, " << splits << " splits";
     }
   }
 }
 
-TEST(PartitionTest, SplitRangesOfTheLongestContextDoNotOverflow) {
-  const int tiles = NumTiles(INT_MAX);
-  EXPECT_EQ(tiles, 1 << 27);
-  EXPECT_EQ(SplitRange(tiles, 1024, 1023).last, tiles);
-  EXPECT_EQ(SplitRange(tiles, 1024, 1023).first, tiles / 1024 * 1023);
+TEST(PartitionTest, TilesOfTheLongestContextDoNotOverflow) {
+  EXPECT_EQ(NumTiles(INT_MAX), 1 << 27);
 }
 
 TEST(PartitionTest, TilesCoverTheContext) {
@@ -85,14 +91,17 @@ TEST(PartitionTest, ItemsCoverEveryRowOfEveryTileExactlyOnce) {
 
     std::map<std::tuple<int, int, int>, int> visits;  // (seq, row, tile)
     std::set<int64_t> partials;
-    for (int64_t i = 0; i < NumItems(p); ++i) {
-      const WorkItem item = SplitItemAt(p, i);
+    const int64_t num_partials = NumItems(p) * p.num_splits;
+    for (int64_t i = 0; i < num_partials; ++i) {
+      const WorkItem item =
+          SplitItemAt(p, i / p.num_splits, static_cast<int>(i % p.num_splits));
       ASSERT_GE(item.num_rows, 1);
       ASSERT_LE(item.num_rows, p.rows_per_item);
       EXPECT_TRUE(partials.insert(item.partial).second);
-      ASSERT_LT(item.partial, NumItems(p));
+      ASSERT_LT(item.partial, num_partials);
       for (int row = 0; row < item.num_rows; ++row) {
-        for (int tile = item.first_tile; tile < item.last_tile; ++tile) {
+        for (int tile = item.first_tile; tile < item.last_tile;
+             tile += item.tile_step) {
           ++visits[{item.table_row, item.first_row + row, tile}];
         }
       }
@@ -120,13 +129,14 @@ TEST(PartitionTest, TheWholeOfASequenceIsItsOnlySplit) {
   p.num_row_tiles = 2;
   for (int64_t i = 0; i < NumItems(p); ++i) {
     const WorkItem whole = WholeItemAt(p, i);
-    const WorkItem split = SplitItemAt(p, i);
+    const WorkItem split = SplitItemAt(p, i, 0);
     EXPECT_EQ(whole.table_row, split.table_row);
     EXPECT_EQ(whole.context_len, split.context_len);
     EXPECT_EQ(whole.first_row, split.first_row);
     EXPECT_EQ(whole.num_rows, split.num_rows);
     EXPECT_EQ(whole.first_tile, split.first_tile);
     EXPECT_EQ(whole.last_tile, split.last_tile);
+    EXPECT_EQ(whole.tile_step, split.tile_step);
   }
 }
 
@@ -143,8 +153,10 @@ TEST(PartitionTest, PartialsOfOneRowTileAreNeighboursInSplitOrder) {
   p.num_splits = 5;
   std::map<std::pair<int, int>, std::vector<WorkItem>> by_rows;
   for (int64_t i = 0; i < NumItems(p); ++i) {
-    const WorkItem item = SplitItemAt(p, i);
-    by_rows[{item.table_row, item.first_row / 16}].push_back(item);
+    for (int split = 0; split < p.num_splits; ++split) {
+      const WorkItem item = SplitItemAt(p, i, split);
+      by_rows[{item.table_row, item.first_row / 16}].push_back(item);
+    }
   }
   ASSERT_EQ(by_rows.size(), 6u);
   for (auto& [key, items] : by_rows) {
@@ -155,9 +167,7 @@ TEST(PartitionTest, PartialsOfOneRowTileAreNeighboursInSplitOrder) {
     for (std::size_t s = 0; s < items.size(); ++s) {
       EXPECT_EQ(items[s].partial, FirstPartial(p, key.first, key.second) +
                                       static_cast<int64_t>(s));
-      if (s > 0) {
-        EXPECT_EQ(items[s].first_tile, items[s - 1].last_tile);
-      }
+      EXPECT_EQ(items[s].first_tile, static_cast<int>(s));
     }
   }
 }

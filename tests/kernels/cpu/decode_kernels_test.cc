@@ -122,15 +122,15 @@ TEST(SplitKTest, EmptySplitsStoreTheirStateAlone) {
   p.scale_log2 = 1.0f;
   ThreadPool pool(2);
   RunSplitK(kFloats, p, pool);
-  // The only tile belongs to the last split.
-  for (std::size_t s = 0; s < 3; ++s) {
+  // The only tile belongs to the first split.
+  for (std::size_t s = 1; s < 4; ++s) {
     EXPECT_EQ(states[s].max_log2, -kInf);
     EXPECT_EQ(states[s].sum, 0.0f);
     EXPECT_EQ(values[s], 123.0f);
   }
-  EXPECT_EQ(states[3].max_log2, 0.0f);
-  EXPECT_EQ(states[3].sum, 1.0f);
-  EXPECT_EQ(values[3], 5.0f);
+  EXPECT_EQ(states[0].max_log2, 0.0f);
+  EXPECT_EQ(states[0].sum, 1.0f);
+  EXPECT_EQ(values[0], 5.0f);
 }
 
 // Scores of minus infinity alone count as no tokens, in every kernel.

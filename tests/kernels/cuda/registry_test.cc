@@ -58,7 +58,7 @@ class CudaRegistryTest : public ::testing::Test {
 
 TEST_F(CudaRegistryTest, NoInstanceSpills) {
   for (const DecodeKernel& kernel : DecodeKernels()) {
-    for (const void* function : {kernel.v1_function, kernel.split_k_function}) {
+    for (const void* function : kernel.functions) {
       cudaFuncAttributes attributes;
       ASSERT_EQ(cudaFuncGetAttributes(&attributes, function), cudaSuccess);
       EXPECT_EQ(attributes.localSizeBytes, 0u);
@@ -72,10 +72,13 @@ TEST_F(CudaRegistryTest, TableHasTheRegistersThatCudaReports) {
                  << profile_.compute_capability;
   }
   for (const DecodeKernel& kernel : DecodeKernels()) {
-    cudaFuncAttributes attributes;
-    ASSERT_EQ(cudaFuncGetAttributes(&attributes, kernel.split_k_function),
-              cudaSuccess);
-    EXPECT_EQ(attributes.numRegs, kernel.config.registers_per_thread)
+    int most = 0;
+    for (const void* function : kernel.functions) {
+      cudaFuncAttributes attributes;
+      ASSERT_EQ(cudaFuncGetAttributes(&attributes, function), cudaSuccess);
+      most = std::max(most, attributes.numRegs);
+    }
+    EXPECT_EQ(most, kernel.config.registers_per_thread)
         << "head_dim " << kernel.config.head_dim << " warps "
         << kernel.config.shape.warps << " stages "
         << kernel.config.shape.stages;
@@ -86,7 +89,7 @@ TEST_F(CudaRegistryTest, ResidentCtasAreWhatCudaReports) {
   for (const DecodeKernel& kernel : DecodeKernels()) {
     if (kernel.config.shared_bytes() > profile_.shared_bytes_per_cta) continue;
     ASSERT_EQ(PrepareDecodeKernel(kernel), cudaSuccess);
-    for (const void* function : {kernel.v1_function, kernel.split_k_function}) {
+    for (const void* function : kernel.functions) {
       int resident = 0;
       ASSERT_EQ(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
                     &resident, function, kernel.config.threads(),

@@ -1,0 +1,104 @@
+// From the results of a CTA's warps to one: each warp leaves its rows in shared
+// memory, and the threads share out the dimensions of the merged rows.
+#ifndef PAGED_KERNELS_CUDA_WARP_MERGE_CUH_
+#define PAGED_KERNELS_CUDA_WARP_MERGE_CUH_
+
+#include "kernels/core/online_softmax.h"
+#include "kernels/core/partition.h"
+#include "kernels/cuda/decode_instance.cuh"
+#include "kernels/cuda/epilogue.cuh"
+
+namespace paged {
+
+// The two rows of a lane. `safe_max` is 0 while the maximum is minus infinity,
+// as in WeightOf.
+struct RowPair {
+  float max[2] = {-INFINITY, -INFINITY};
+  float safe_max[2] = {0.0f, 0.0f};
+  float sum[2] = {0.0f, 0.0f};
+};
+
+// Each lane has summed its own columns; four lanes share a row.
+__device__ __forceinline__ void SumOverLanes(RowPair& rows) {
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    rows.sum[half] += __shfl_xor_sync(kAllLanes, rows.sum[half], 1);
+    rows.sum[half] += __shfl_xor_sync(kAllLanes, rows.sum[half], 2);
+  }
+}
+
+// The warps' results in shared memory, on their way to one.
+template <IsDecodeInstance V>
+struct MergeArea {
+  // Eight floats of padding put the rows that a warp stores at once into
+  // different banks.
+  static constexpr int kRowStride = V::kHeadDim + 8;
+  static constexpr int kWarpFloats = kMaxRowsPerItem * kRowStride;
+  static constexpr int kBytes =
+      V::kWarps * (kWarpFloats * static_cast<int>(sizeof(float)) +
+                   kMaxRowsPerItem * static_cast<int>(sizeof(SoftmaxState)));
+  static_assert(kBytes <= V::kRingBytes, "the merge reuses the rings");
+
+  float* values;         // [kWarps, kMaxRowsPerItem, kRowStride]
+  SoftmaxState* states;  // [kWarps, kMaxRowsPerItem]
+
+  __device__ explicit MergeArea(void* shared)
+      : values(static_cast<float*>(shared)),
+        states(reinterpret_cast<SoftmaxState*>(values +
+                                               V::kWarps * kWarpFloats)) {}
+
+  __device__ __forceinline__ void Store(
+      int num_rows, const RowPair& rows,
+      const float (&columns)[V::kHeadDim / 8][4]) {
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row = lane / 4 + half * 8;
+      if (row >= num_rows) continue;
+      float* line =
+          values + warp * kWarpFloats + row * kRowStride + lane % 4 * 2;
+#pragma unroll
+      for (int i = 0; i < V::kHeadDim / 8; ++i) {
+        *reinterpret_cast<float2*>(line + i * 8) = {columns[i][half * 2],
+                                                    columns[i][half * 2 + 1]};
+      }
+      if (lane % 4 == 0) {
+        states[warp * kMaxRowsPerItem + row] = {rows.max[half], rows.sum[half]};
+      }
+    }
+  }
+
+  // Merges the warps' results and hands four dimensions of a row at a time to
+  // `emit(row, dim, state, values)`.
+  template <typename Emit>
+  __device__ __forceinline__ void Merge(int num_rows, Emit emit) const {
+    constexpr int kQuads = V::kHeadDim / 4;
+    for (int i = static_cast<int>(threadIdx.x); i < num_rows * kQuads;
+         i += V::kThreads) {
+      const int row = i / kQuads;
+      const int dim = i % kQuads * 4;
+      SoftmaxState parts[V::kWarps];
+      SoftmaxState state;
+#pragma unroll
+      for (int w = 0; w < V::kWarps; ++w) {
+        parts[w] = states[w * kMaxRowsPerItem + row];
+        state.max_log2 = fmaxf(state.max_log2, parts[w].max_log2);
+      }
+      // Against the common maximum, so that no weight waits for another.
+      float4 sum = {0.0f, 0.0f, 0.0f, 0.0f};
+#pragma unroll
+      for (int w = 0; w < V::kWarps; ++w) {
+        const float weight = WeightOf(parts[w].max_log2, state.max_log2);
+        const float4 x = *reinterpret_cast<const float4*>(
+            values + w * kWarpFloats + row * kRowStride + dim);
+        AddWeighted(weight, parts[w].sum, x, state.sum, sum);
+      }
+      emit(row, dim, state, sum);
+    }
+  }
+};
+
+}  // namespace paged
+
+#endif  // PAGED_KERNELS_CUDA_WARP_MERGE_CUH_
