@@ -24,7 +24,7 @@ constexpr char kUsage[] =
   paged COMMAND --help       flags of a command, and an example
 
 Exit codes: 0 good, 1 a check failed, 2 bad usage or input, 3 no device, no
-memory or a CUDA error.
+memory, a CUDA error, or an output that cannot be written.
 )";
 
 using Command = absl::StatusOr<int> (*)(const std::vector<std::string>&,
@@ -90,8 +90,12 @@ int ExitCodeOf(const absl::Status& error) {
 
 int RunMain(const std::vector<std::string>& args, std::ostream& out,
             std::ostream& err) {
-  const absl::StatusOr<int> exit_code = DispatchWithoutThrowing(args, out, err);
+  absl::StatusOr<int> exit_code = DispatchWithoutThrowing(args, out, err);
   out.flush();
+  // What nobody can read has shown nothing.
+  if (exit_code.ok() && !out) {
+    exit_code = absl::DataLossError("the output cannot be written");
+  }
   if (exit_code.ok()) return *exit_code;
   const bool has_command =
       !args.empty() && FindCommand(args.front()) != nullptr;

@@ -13,7 +13,8 @@ namespace paged {
 inline constexpr int kExitPassed = 0;
 inline constexpr int kExitCheckFailed = 1;
 inline constexpr int kExitBadInput = 2;  // usage, files, options
-inline constexpr int kExitNoDevice = 3;  // no device, no memory, CUDA errors
+// No device, no memory, CUDA errors, an output that cannot be written.
+inline constexpr int kExitNoDevice = 3;
 
 // Runs `paged ARGS`; `args` does not hold the program's name. Errors are one
 // line on `err`. Reads the environment of this process. Never throws.

@@ -2,7 +2,9 @@
 
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "paged/internal/status_macros.h"
 
 namespace paged {
@@ -13,6 +15,13 @@ absl::Status NameFlag(const absl::Status& error) {
   return absl::Status(error.code(), absl::StrCat("--", error.message()));
 }
 
+bool BeginsWithAField(absl::string_view message) {
+  for (absl::string_view field : {"variant ", "splits ", "reduction "}) {
+    if (absl::StartsWith(message, field)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 FlagTable DecodeFlagTable() {
@@ -20,7 +29,7 @@ FlagTable DecodeFlagTable() {
       {"splits", "N",
        "splits per sequence, 0 (automatic) to 1024; else $PAGED_SPLITS, else "
        "0"},
-      {"reduction", "auto|second_pass",
+      {"reduction", "auto|second_pass|cluster|last_cta",
        "how splits are merged; else $PAGED_REDUCTION, else auto"},
       {"head_packing", "on|off",
        "whether q heads of a group share one read of K and V (on)"},
@@ -48,6 +57,22 @@ absl::StatusOr<DecodeOptions> DecodeOptionsFrom(const Flags& flags) {
     options.head_packing = *parsed;
   }
   return options;
+}
+
+absl::StatusOr<DecodeOptions> ResolveFlags(const DecodeOptions& options) {
+  absl::StatusOr<DecodeOptions> resolved = ResolveOptions(options);
+  if (resolved.ok()) return resolved;
+  // A field that is named was given here; the environment's have their
+  // variables' names already, but for the reduction.
+  const absl::Status error(
+      resolved.status().code(),
+      absl::StrReplaceAll(
+          resolved.status().message(),
+          {{" with variant ", " with --variant="},
+           {" with reduction ", options.reduction.has_value()
+                                    ? " with --reduction="
+                                    : " with PAGED_REDUCTION="}}));
+  return BeginsWithAField(error.message()) ? NameFlag(error) : error;
 }
 
 }  // namespace paged

@@ -15,6 +15,10 @@ FlagTable DecodeFlagTable();
 // well, unless it is "all".
 absl::StatusOr<DecodeOptions> DecodeOptionsFrom(const Flags& flags);
 
+// ResolveOptions of what DecodeOptionsFrom returned, with errors that name
+// flags where it names fields.
+absl::StatusOr<DecodeOptions> ResolveFlags(const DecodeOptions& options);
+
 inline constexpr IntRange kBlockSizeRange = {.min = 1, .max = 1024};
 
 }  // namespace paged

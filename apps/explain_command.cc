@@ -101,7 +101,7 @@ absl::StatusOr<DeviceProfile> ProfileFrom(const Flags& flags) {
 }  // namespace
 
 absl::StatusOr<int> ExplainCommand(const std::vector<std::string>& args,
-                                   std::ostream& out, std::ostream&) {
+                                   std::ostream& out, std::ostream& err) {
   const FlagTable table = ExplainFlagTable();
   PAGED_ASSIGN_OR_RETURN(const Flags flags, Flags::Parse(table, args));
   if (flags.IsOn("help")) {
@@ -119,11 +119,15 @@ absl::StatusOr<int> ExplainCommand(const std::vector<std::string>& args,
     return absl::InvalidArgumentError(
         "--variant must be auto, v1, split_k, thrust or reference; got all");
   }
-  PAGED_ASSIGN_OR_RETURN(options, ResolveOptions(options));
+  PAGED_ASSIGN_OR_RETURN(options, ResolveFlags(options));
   PAGED_ASSIGN_OR_RETURN(const DeviceProfile profile, ProfileFrom(flags));
   PAGED_ASSIGN_OR_RETURN(const DecodeProblem problem, ValidateShape(shape));
   PAGED_ASSIGN_OR_RETURN(const Explanation explanation,
                          Explain(problem, profile, options));
+  // As PlanDecode does, for the one decision of this command.
+  if (options.print_dispatch) {
+    err << "paged: " << ToString(explanation.chosen) << "\n";
+  }
   if (flags.IsOn("json")) {
     out << JsonOf(explanation) << "\n";
   } else {

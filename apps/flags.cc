@@ -66,6 +66,15 @@ absl::Status BadValue(const std::string& name, const std::string& rule,
                    value.empty() ? "nothing" : Printable(value)));
 }
 
+// "a, b or c"
+std::string AnyOf(const std::vector<std::string>& words) {
+  const auto last = words.end() - 1;
+  return words.size() < 2
+             ? absl::StrJoin(words, "")
+             : absl::StrCat(absl::StrJoin(words.begin(), last, ", "), " or ",
+                            *last);
+}
+
 // All of `text` as a number; empty otherwise.
 template <typename Number>
 std::optional<Number> ParseNumber(const std::string& text) {
@@ -162,7 +171,7 @@ absl::StatusOr<std::optional<std::string>> Flags::OneOf(
   const std::optional<std::string> text = Text(name);
   if (!text.has_value()) return std::optional<std::string>();
   if (std::find(allowed.begin(), allowed.end(), *text) == allowed.end()) {
-    return BadValue(name, absl::StrJoin(allowed, ", "), *text);
+    return BadValue(name, AnyOf(allowed), *text);
   }
   return text;
 }

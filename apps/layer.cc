@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <set>
 #include <utility>
 
@@ -12,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "apps/flags.h"
+#include "apps/layer_rules.h"
 #include "paged/internal/status_macros.h"
 
 namespace paged {
@@ -19,12 +19,6 @@ namespace {
 
 constexpr char kPrefix[] = "layer";
 constexpr std::size_t kPrefixLength = sizeof(kPrefix) - 1;
-
-absl::Status Invalid(const std::string& name, const std::string& rule,
-                     const std::string& value) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(name, " must ", rule, "; got ", value));
-}
 
 // "layer" and digits.
 bool IsLayerName(const std::string& name) {
@@ -76,45 +70,23 @@ absl::StatusOr<DType> DtypeOf(const std::string& name,
   if (tensor.dtype == "F16") return DType::kF16;
   if (tensor.dtype == "BF16") return DType::kBF16;
   if (tensor.dtype == "F32") return DType::kF32;
-  return Invalid(name, "be F16, BF16 or F32", tensor.dtype);
+  return TensorError(name, "be F16, BF16 or F32", tensor.dtype);
 }
 
 absl::StatusOr<std::vector<int32_t>> ContextLens(const TensorFile& file) {
   PAGED_ASSIGN_OR_RETURN(const TensorView tensor, Need(file, "context_lens"));
   if (tensor.dtype != "I32" || tensor.shape.size() != 1) {
-    return Invalid("context_lens", "be I32 [num_seqs]", Describe(tensor));
+    return TensorError("context_lens", "be I32 [num_seqs]", Describe(tensor));
   }
   std::vector<int32_t> lens(static_cast<std::size_t>(tensor.num_elements));
   if (!lens.empty()) std::memcpy(lens.data(), tensor.data, tensor.num_bytes);
   for (int32_t len : lens) {
     if (len < 0) {
-      return Invalid("context_lens", "hold lengths of at least 0",
-                     absl::StrCat(len));
+      return TensorError("context_lens", "hold lengths of at least 0",
+                         absl::StrCat(len));
     }
   }
   return lens;
-}
-
-// All of `shape` as int, or an error that names the tensor.
-absl::Status CheckExtents(const std::string& name, const TensorView& tensor,
-                          std::size_t rank) {
-  const bool fits =
-      tensor.shape.size() == rank &&
-      std::all_of(tensor.shape.begin(), tensor.shape.end(), [](int64_t extent) {
-        return extent <= std::numeric_limits<int32_t>::max();
-      });
-  if (fits) return absl::OkStatus();
-  return Invalid(name,
-                 absl::StrCat("have ", rank, " dimensions below 2^31 each"),
-                 Describe(tensor));
-}
-
-absl::Status CheckShape(const std::string& name, const TensorView& tensor,
-                        const std::vector<int64_t>& shape) {
-  if (tensor.shape == shape) return absl::OkStatus();
-  return Invalid(name,
-                 absl::StrCat("have shape [", absl::StrJoin(shape, ", "), "]"),
-                 Describe(tensor));
 }
 
 absl::StatusOr<std::optional<TensorView>> FindExpected(
@@ -123,28 +95,10 @@ absl::StatusOr<std::optional<TensorView>> FindExpected(
   const TensorView* tensor = file.Find(name);
   if (tensor == nullptr) return std::optional<TensorView>();
   if (tensor->dtype != "F64" && tensor->dtype != "F32") {
-    return Invalid(name, "be F64 or F32", tensor->dtype);
+    return TensorError(name, "be F64 or F32", tensor->dtype);
   }
   PAGED_RETURN_IF_ERROR(CheckShape(name, *tensor, shape));
   return std::optional<TensorView>(*tensor);
-}
-
-// Dimensions of zero would make the sizes of the others meaningless.
-absl::Status CheckDims(const std::string& name, const Layer& layer) {
-  if (layer.num_q_heads < 1 || layer.head_dim < 1) {
-    return Invalid(name + ".query", "have heads and dims",
-                   Describe(layer.query));
-  }
-  if (layer.num_kv_heads < 1 || layer.num_q_heads % layer.num_kv_heads != 0) {
-    return Invalid(name + ".key",
-                   absl::StrCat("have a number of heads that divides the ",
-                                layer.num_q_heads, " of query"),
-                   Describe(layer.key));
-  }
-  if (layer.value_dim < 1) {
-    return Invalid(name + ".value", "have dims", Describe(layer.value));
-  }
-  return absl::OkStatus();
 }
 
 absl::StatusOr<Layer> LoadLayer(const TensorFile& file, const std::string& name,
@@ -163,9 +117,9 @@ absl::StatusOr<Layer> LoadLayer(const TensorFile& file, const std::string& name,
         std::pair(".value", &layer.value)}) {
     PAGED_RETURN_IF_ERROR(CheckExtents(name + field, *tensor, 3));
     if (tensor->dtype != layer.query.dtype) {
-      return Invalid(name + field,
-                     absl::StrCat("have query's dtype ", layer.query.dtype),
-                     tensor->dtype);
+      return TensorError(name + field,
+                         absl::StrCat("have query's dtype ", layer.query.dtype),
+                         tensor->dtype);
     }
   }
   layer.num_q_heads = static_cast<int>(layer.query.shape[1]);

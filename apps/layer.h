@@ -4,8 +4,8 @@
 //   context_lens          I32 [num_seqs]
 //   layerN.query          [num_seqs, num_q_heads, head_dim]
 //   layerN.key            [total_tokens, num_kv_heads, head_dim]
-//   layerN.value          [total_tokens, num_kv_heads, value_dim]
-//   layerN.expected       [num_seqs, num_q_heads, value_dim], optional
+//   layerN.value          [total_tokens, num_kv_heads, head_dim]
+//   layerN.expected       [num_seqs, num_q_heads, head_dim], optional
 //   layerN.expected_lse   [num_seqs, num_q_heads], optional
 //
 // Sequences follow one another in key and value. N is a number, or absent.

@@ -59,17 +59,19 @@ absl::StatusOr<Backends> Backends::Make(BackendChoice choice) {
 
 LayerRunner::LayerRunner(const Layer& layer, const RunRequest& request,
                          Backends& backends)
-    : layer_(layer), request_(request), backends_(backends) {
-  const double scale = request.paging.scale.has_value()
-                           ? double{*request.paging.scale}
-                           : 1.0 / std::sqrt(layer.head_dim);
-  reference_ = ComputeReference(layer, scale);
-  if (layer.expected) expected_.output = ToDoubles(*layer.expected);
-  if (layer.expected_lse) expected_.lse = ToDoubles(*layer.expected_lse);
+    : layer_(layer), request_(request), backends_(backends) {}
+
+void LayerRunner::ComputeAnswers() {
+  if (reference_.has_value()) return;
+  const double scale = request_.paging.scale.has_value()
+                           ? double{*request_.paging.scale}
+                           : 1.0 / std::sqrt(layer_.head_dim);
+  reference_ = ComputeReference(layer_, scale);
+  if (layer_.expected) expected_.output = ToDoubles(*layer_.expected);
+  if (layer_.expected_lse) expected_.lse = ToDoubles(*layer_.expected_lse);
 }
 
-absl::StatusOr<LayerRunner::Placed> LayerRunner::PlaceOn(
-    Backend& backend, const DecodeOptions& options) {
+absl::StatusOr<PagedLayer*> LayerRunner::PagedFor(const Backend& backend) {
   const DeviceKind kind = backend.profile().kind;
   std::optional<PagedLayer>& paged =
       kind == DeviceKind::kCpu ? on_cpu_ : on_cuda_;
@@ -77,13 +79,20 @@ absl::StatusOr<LayerRunner::Placed> LayerRunner::PlaceOn(
     PAGED_ASSIGN_OR_RETURN(paged,
                            PagedLayer::Create(layer_, kind, request_.paging));
   }
+  return &*paged;
+}
+
+absl::StatusOr<LayerRunner::Placed> LayerRunner::PlaceOn(
+    Backend& backend, const DecodeOptions& options) const {
+  PAGED_ASSIGN_OR_RETURN(const DecodeShape shape,
+                         ShapeOfPaged(layer_, request_.paging));
   PAGED_ASSIGN_OR_RETURN(const DecodePlan plan,
-                         PlanDecode(paged->shape(), backend, options));
-  return Placed{&backend, &*paged, plan, ""};
+                         PlanDecode(shape, backend, options));
+  return Placed{&backend, plan, ""};
 }
 
 absl::StatusOr<LayerRunner::Placed> LayerRunner::Place(
-    const DecodeOptions& options) {
+    const DecodeOptions& options) const {
   PAGED_ASSIGN_OR_RETURN(const DecodeOptions resolved, ResolveOptions(options));
   const bool must_be_cuda =
       request_.backend == BackendChoice::kCuda && !request_.is_all;
@@ -105,14 +114,20 @@ absl::StatusOr<LayerRunner::Placed> LayerRunner::Place(
 
 Accuracy LayerRunner::Check(const Answer& answer) const {
   return WorseOf(Compare(layer_, answer, expected_, "the file's expected"),
-                 Compare(layer_, answer, reference_, "the fp64 reference"));
+                 Compare(layer_, answer, *reference_, "the fp64 reference"));
+}
+
+absl::Status LayerRunner::CanPlan(const DecodeOptions& options) const {
+  return Place(options).status();
 }
 
 absl::StatusOr<LayerRun> LayerRunner::Run(const DecodeOptions& options) {
   PAGED_ASSIGN_OR_RETURN(const DecodeOptions resolved, ResolveOptions(options));
   PAGED_ASSIGN_OR_RETURN(const Placed placed, Place(options));
+  PAGED_ASSIGN_OR_RETURN(PagedLayer* const paged, PagedFor(*placed.backend));
+  ComputeAnswers();
   PAGED_ASSIGN_OR_RETURN(const PagedLayer::Run run,
-                         placed.paged->Execute(placed.plan, *placed.backend));
+                         paged->Execute(placed.plan, *placed.backend));
   const DeviceProfile& profile = placed.backend->profile();
   LayerRun result;
   result.note = placed.note;

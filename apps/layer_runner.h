@@ -39,19 +39,24 @@ class LayerRunner {
   LayerRunner(const Layer& layer, const RunRequest& request,
               Backends& backends);
 
+  // Plans, and allocates nothing of the layer's size. Errors of planning.
+  absl::Status CanPlan(const DecodeOptions& options) const;
+
   // Plans, runs, times and checks. Errors of planning and running.
   absl::StatusOr<LayerRun> Run(const DecodeOptions& options);
 
  private:
   struct Placed {
     Backend* backend;
-    PagedLayer* paged;
     DecodePlan plan;
     std::string note;
   };
-  absl::StatusOr<Placed> Place(const DecodeOptions& options);
+  absl::StatusOr<Placed> Place(const DecodeOptions& options) const;
   absl::StatusOr<Placed> PlaceOn(Backend& backend,
-                                 const DecodeOptions& options);
+                                 const DecodeOptions& options) const;
+  // The layer in a backend's memory, paged when it is first asked for.
+  absl::StatusOr<PagedLayer*> PagedFor(const Backend& backend);
+  void ComputeAnswers();
   Accuracy Check(const Answer& answer) const;
 
   const Layer& layer_;
@@ -60,7 +65,7 @@ class LayerRunner {
   // In each memory that was needed so far.
   std::optional<PagedLayer> on_cpu_;
   std::optional<PagedLayer> on_cuda_;
-  Answer reference_;
+  std::optional<Answer> reference_;
   Answer expected_;  // the file's; empty where it has none
 };
 

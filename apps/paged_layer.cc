@@ -24,26 +24,14 @@ int64_t BlocksFor(int64_t tokens, int64_t block_size) {
   return (tokens + block_size - 1) / block_size;
 }
 
-absl::StatusOr<BlockTable> MakeTable(const Layer& layer, int block_size) {
-  int64_t num_blocks = kSpareBlocks;
-  int64_t columns = 0;
-  for (int32_t len : layer.context_lens) {
-    const int64_t blocks = BlocksFor(len, block_size);
-    num_blocks += blocks;
-    columns = std::max(columns, blocks);
-  }
-  if (num_blocks > std::numeric_limits<int32_t>::max()) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "blocks must be fewer than 2^31; --block_size=", block_size, " needs ",
-        num_blocks));
-  }
-  return BuildBlockTable(
-      layer.context_lens,
-      {.block_size = block_size,
-       .num_blocks = num_blocks,
-       .max_blocks_per_seq = static_cast<int>(columns) + kSpareColumns,
-       .seed = 20231,
-       .tail_entry = kAbsurdBlock});
+absl::StatusOr<BlockTable> MakeTable(const Layer& layer,
+                                     const DecodeShape& shape) {
+  return BuildBlockTable(layer.context_lens,
+                         {.block_size = shape.block_size,
+                          .num_blocks = shape.num_blocks,
+                          .max_blocks_per_seq = shape.max_blocks_per_seq,
+                          .seed = 20231,
+                          .tail_entry = kAbsurdBlock});
 }
 
 // The pool of one of the two tensors.
@@ -71,28 +59,6 @@ absl::StatusOr<DeviceBuffer> FillPool(const TensorView& tensor,
   return DeviceBuffer::CopyOf(kind, pool.data(), pool_bytes);
 }
 
-DecodeShape ShapeOf(const Layer& layer, const BlockTable& table,
-                    const PagingOptions& options) {
-  DecodeShape shape;
-  shape.num_seqs = layer.num_seqs;
-  shape.num_q_heads = layer.num_q_heads;
-  shape.num_kv_heads = layer.num_kv_heads;
-  shape.head_dim = layer.head_dim;
-  shape.value_dim = layer.value_dim;
-  shape.block_size = table.block_size;
-  shape.num_blocks = table.num_blocks;
-  shape.max_blocks_per_seq = table.max_blocks_per_seq;
-  // A capacity of at least one token, also for empty sequences.
-  shape.max_context_len = 1;
-  for (int32_t len : table.context_lens) {
-    shape.max_context_len = std::max(shape.max_context_len, len);
-  }
-  shape.query_dtype = layer.dtype;
-  shape.kv_dtype = layer.dtype;
-  shape.scale = options.scale.value_or(0.0f);
-  return shape;
-}
-
 std::size_t ElementsOf(const std::vector<int64_t>& extents) {
   std::size_t product = 1;
   for (int64_t extent : extents) product *= static_cast<std::size_t>(extent);
@@ -101,11 +67,43 @@ std::size_t ElementsOf(const std::vector<int64_t>& extents) {
 
 }  // namespace
 
+absl::StatusOr<DecodeShape> ShapeOfPaged(const Layer& layer,
+                                         const PagingOptions& options) {
+  // A capacity of at least one token, also for empty sequences.
+  int32_t longest = 1;
+  int64_t num_blocks = kSpareBlocks;
+  for (int32_t len : layer.context_lens) {
+    num_blocks += BlocksFor(len, options.block_size);
+    longest = std::max(longest, len);
+  }
+  if (num_blocks > std::numeric_limits<int32_t>::max()) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "blocks must be fewer than 2^31; --block_size=", options.block_size,
+        " needs ", num_blocks));
+  }
+  const int64_t columns =
+      BlocksFor(longest, options.block_size) + kSpareColumns;
+  DecodeShape shape;
+  shape.num_seqs = layer.num_seqs;
+  shape.num_q_heads = layer.num_q_heads;
+  shape.num_kv_heads = layer.num_kv_heads;
+  shape.head_dim = layer.head_dim;
+  shape.value_dim = layer.value_dim;
+  shape.block_size = options.block_size;
+  shape.num_blocks = num_blocks;
+  shape.max_blocks_per_seq = static_cast<int>(columns);
+  shape.max_context_len = longest;
+  shape.query_dtype = layer.dtype;
+  shape.kv_dtype = layer.dtype;
+  shape.scale = options.scale.value_or(0.0f);
+  return shape;
+}
+
 absl::StatusOr<PagedLayer> PagedLayer::Create(const Layer& layer,
                                               DeviceKind kind,
                                               const PagingOptions& options) {
-  PAGED_ASSIGN_OR_RETURN(const BlockTable table,
-                         MakeTable(layer, options.block_size));
+  PAGED_ASSIGN_OR_RETURN(const DecodeShape shape, ShapeOfPaged(layer, options));
+  PAGED_ASSIGN_OR_RETURN(const BlockTable table, MakeTable(layer, shape));
   const auto element_bytes = static_cast<std::size_t>(SizeOf(layer.dtype));
   const std::size_t num_rows = ElementsOf({layer.num_seqs, layer.num_q_heads});
   const auto token_bytes = [&](int dim) {
@@ -113,7 +111,7 @@ absl::StatusOr<PagedLayer> PagedLayer::Create(const Layer& layer,
   };
 
   PagedLayer paged;
-  paged.shape_ = ShapeOf(layer, table, options);
+  paged.shape_ = shape;
   paged.total_tokens_ = layer.total_tokens;
   PAGED_ASSIGN_OR_RETURN(
       paged.query_,

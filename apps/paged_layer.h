@@ -19,6 +19,11 @@ struct PagingOptions {
   std::optional<float> scale;  // of the scores; 1 / sqrt(head_dim) without
 };
 
+// The shape of a layer's pool and table, which are yet to be made.
+// ResourceExhausted where it needs too many blocks.
+absl::StatusOr<DecodeShape> ShapeOfPaged(const Layer& layer,
+                                         const PagingOptions& options);
+
 class PagedLayer {
  public:
   // Deals shuffled blocks to the layer's sequences and copies its tokens into
@@ -29,14 +34,13 @@ class PagedLayer {
   static absl::StatusOr<PagedLayer> Create(const Layer& layer, DeviceKind kind,
                                            const PagingOptions& options);
 
-  const DecodeShape& shape() const { return shape_; }
-
   struct Run {
     Answer answer;
     double time_us = 0;  // median, caches warm; 0 without tokens
   };
-  // Runs a plan that was made of shape() for `backend`, into outputs that hold
-  // NaN beforehand, then again for the time. Synchronises. Errors of Backend.
+  // Runs a plan that was made of ShapeOfPaged for `backend`, into outputs that
+  // hold NaN beforehand, then again for the time. Synchronises. Errors of
+  // Backend.
   absl::StatusOr<Run> Execute(const DecodePlan& plan, Backend& backend);
 
  private:

@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "apps/cli.h"
+#include "apps/decode_flags.h"
 #include "apps/layer.h"
 #include "apps/layer_runner.h"
 #include "apps/run_flags.h"
@@ -104,6 +105,32 @@ absl::Status RunLayer(const Layer& layer, const RunRequest& request,
   return absl::OkStatus();
 }
 
+// The layers that were asked for; errors name the file.
+absl::StatusOr<std::vector<Layer>> LayersOf(const TensorFile& file,
+                                            const RunRequest& request) {
+  absl::StatusOr<std::vector<Layer>> layers = FindLayers(file, request.layer);
+  if (layers.ok()) return layers;
+  return absl::Status(
+      layers.status().code(),
+      absl::StrCat(Printable(request.path), ": ", layers.status().message()));
+}
+
+// What cannot be planned is refused before anything is printed, or allocated in
+// the sizes that a file claims.
+absl::Status CheckPlans(const std::vector<Layer>& layers,
+                        const RunRequest& request, Backends& backends) {
+  for (const Layer& layer : layers) {
+    const LayerRunner runner(layer, request, backends);
+    for (const DecodeOptions& options : request.runs) {
+      const absl::Status status = runner.CanPlan(options);
+      if (!MayBeLeftOut(request, options, status)) {
+        PAGED_RETURN_IF_ERROR(status);
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<int> RunCommand(const std::vector<std::string>& args,
@@ -117,14 +144,15 @@ absl::StatusOr<int> RunCommand(const std::vector<std::string>& args,
   PAGED_ASSIGN_OR_RETURN(const RunRequest request, RunRequestFrom(flags));
   // Bad variables are reported before a large file is read.
   for (const DecodeOptions& options : request.runs) {
-    PAGED_RETURN_IF_ERROR(ResolveOptions(options).status());
+    PAGED_RETURN_IF_ERROR(ResolveFlags(options).status());
   }
   PAGED_ASSIGN_OR_RETURN(const TensorFile file, TensorFile::Read(request.path));
   PAGED_ASSIGN_OR_RETURN(const std::vector<Layer> layers,
-                         FindLayers(file, request.layer));
+                         LayersOf(file, request));
   PAGED_ASSIGN_OR_RETURN(Backends backends, Backends::Make(request.backend));
 
   Printer printer(request, out, err);
+  PAGED_RETURN_IF_ERROR(CheckPlans(layers, request, backends));
   printer.Note(backends.note);
   printer.Start(request, layers);
   for (const Layer& layer : layers) {

@@ -103,6 +103,14 @@ TEST(LayerTest, NamesWhatIsWrong) {
               HasSubstr("layer.query must have heads and dims"));
   EXPECT_THAT(ErrorOf(Shapes({1, 2, 0}, {2, 1, 0}, {2, 1, 4})),
               HasSubstr("layer.query must have heads and dims"));
+  EXPECT_THAT(ErrorOf(Shapes({1, 2, 4}, {2, 1, 4}, {2, 1, 5})),
+              HasSubstr("layer.value must have query's 4 dims"));
+  EXPECT_THAT(ErrorOf(Shapes({1, 1, 4097}, {2, 1, 4097}, {2, 1, 4097})),
+              HasSubstr("layer.query must have at most 4096 dims"));
+  EXPECT_EQ(ErrorOf(Shapes({1, 32, 4096}, {2, 1, 4096}, {2, 1, 4096})), "");
+  EXPECT_THAT(
+      ErrorOf(Shapes({1, 33, 4096}, {2, 1, 4096}, {2, 1, 4096})),
+      HasSubstr("layer.query must have at most 131072 elements per token"));
   EXPECT_THAT(ErrorOf(Shapes({1, 2, 4}, {2, 4294967296, 0}, {2, 1, 4})),
               HasSubstr("layer.key must have 3 dimensions below 2^31"));
 }

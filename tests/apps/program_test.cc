@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -12,21 +13,36 @@
 namespace paged::testing {
 namespace {
 
+// apps/paged beside the folder of this test, wherever both were copied; else
+// where it was built.
+std::filesystem::path FindProgram() {
+  std::error_code error;
+  const std::filesystem::path self =
+      std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::filesystem::path beside =
+      self.parent_path().parent_path() / "apps" / "paged";
+  if (!error && std::filesystem::exists(beside, error)) return beside;
+  return PAGED_PROGRAM;
+}
+
 class ProgramTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!std::filesystem::exists(PAGED_PROGRAM)) {
-      GTEST_SKIP() << "the program is not at " << PAGED_PROGRAM;
+    if (!std::filesystem::exists(program_)) {
+      GTEST_SKIP() << "the program is not at " << program_;
     }
   }
 
-  int ExitCodeOf(const std::string& args) {
-    const int status =
-        std::system(absl::StrCat("env -u PAGED_VARIANT -u PAGED_SPLITS \"",
-                                 PAGED_PROGRAM, "\" ", args, " >/dev/null 2>&1")
-                        .c_str());
+  int ExitCodeOf(const std::string& args,
+                 const std::string& output = "/dev/null") {
+    const int status = std::system(
+        absl::StrCat("env -u PAGED_VARIANT -u PAGED_SPLITS \"",
+                     program_.string(), "\" ", args, " >", output, " 2>&1")
+            .c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
+
+  const std::filesystem::path program_ = FindProgram();
 };
 
 TEST_F(ProgramTest, ExitsZeroWhenAllPasses) {
@@ -52,6 +68,14 @@ TEST_F(ProgramTest, ExitsTwoOnBadUsageAndInput) {
   EXPECT_EQ(ExitCodeOf("run --no_such_flag x"), 2);
   const TemporaryFile file({'x', 'y', 'z'});
   EXPECT_EQ(ExitCodeOf(absl::StrCat("run ", file.path())), 2);
+}
+
+TEST_F(ProgramTest, ExitsThreeWhenItsOutputCannotBeWritten) {
+  if (!std::ofstream("/dev/full")) GTEST_SKIP() << "there is no /dev/full";
+  EXPECT_EQ(ExitCodeOf("explain --device=h200", "/dev/full"), 3);
+  EXPECT_EQ(ExitCodeOf("--help", "/dev/full"), 3);
+  // Wrong usage stays that.
+  EXPECT_EQ(ExitCodeOf("walk", "/dev/full"), 2);
 }
 
 }  // namespace
