@@ -49,6 +49,46 @@ std::vector<int32_t> ShuffledBlocks(int64_t num_blocks, uint32_t seed) {
   return blocks;
 }
 
+bool HasTokens(const BlockTable& table) {
+  return std::any_of(table.context_lens.begin(), table.context_lens.end(),
+                     [](int32_t len) { return len > 0; });
+}
+
+struct PoolAxis {
+  const char* stride_name;
+  std::size_t stride;
+  std::size_t extent;
+};
+
+// No two slots share a byte: each axis, the shorter stride first, steps over
+// what lies within one of its steps.
+absl::Status CheckPoolStrides(const BlockTable& table,
+                              std::size_t bytes_per_token,
+                              const BlockPool& pool) {
+  PoolAxis axes[] = {{"slot_stride_bytes", pool.slot_stride_bytes,
+                      static_cast<std::size_t>(table.block_size)},
+                     {"block_stride_bytes", pool.block_stride_bytes,
+                      static_cast<std::size_t>(table.num_blocks)}};
+  if (axes[1].stride < axes[0].stride) std::swap(axes[0], axes[1]);
+  std::size_t span = bytes_per_token;
+  for (const PoolAxis& axis : axes) {
+    if (axis.extent <= 1) continue;
+    if (axis.stride < span) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("pool.", axis.stride_name, " must be at least ", span,
+                       ", so that no two slots overlap; got ", axis.stride));
+    }
+    std::size_t steps = 0;
+    if (__builtin_mul_overflow(axis.extent - 1, axis.stride, &steps) ||
+        __builtin_add_overflow(span, steps, &span)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "pool.", axis.stride_name,
+          " must keep the pool within the address space; got ", axis.stride));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Span<const int32_t> BlockTable::row(int seq) const {
@@ -105,14 +145,16 @@ absl::StatusOr<BlockTable> BuildBlockTable(
 
 absl::Status CopyToBlocks(const BlockTable& table, const void* tokens,
                           std::size_t bytes_per_token, const BlockPool& pool) {
+  if (!HasTokens(table) || bytes_per_token == 0) return absl::OkStatus();
+  if (tokens == nullptr || pool.data == nullptr) {
+    return absl::InvalidArgumentError(
+        "tokens and pool.data must not be null when there are tokens");
+  }
+  PAGED_RETURN_IF_ERROR(CheckPoolStrides(table, bytes_per_token, pool));
   const auto* from = static_cast<const char*>(tokens);
   for (int seq = 0; seq < table.num_seqs(); ++seq) {
     const int32_t context_len =
         table.context_lens[static_cast<std::size_t>(seq)];
-    if (context_len > 0 && (tokens == nullptr || pool.data == nullptr)) {
-      return absl::InvalidArgumentError(
-          "tokens and pool.data must not be null when there are tokens");
-    }
     const absl::Span<const int32_t> blocks = table.row(seq);
     for (int32_t position = 0; position < context_len; ++position) {
       const auto block = static_cast<std::size_t>(

@@ -65,7 +65,12 @@ struct BlockPool {
 };
 
 // Copies `bytes_per_token` bytes of each token, sequences one after another in
-// `tokens`, into their slots. Other bytes of the pool are left alone.
+// `tokens`, into their slots. Other bytes of the pool are left alone. Host
+// memory. InvalidArgument, before anything is copied, when there are tokens and
+// a pointer is null, or two slots of the pool would share a byte: the shorter
+// of the two strides is at least bytes_per_token, and the longer one at least
+// what the slots of the shorter one span. A stride that no second block or slot
+// uses is ignored.
 absl::Status CopyToBlocks(const BlockTable& table, const void* tokens,
                           std::size_t bytes_per_token, const BlockPool& pool);
 

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace paged {
@@ -151,6 +154,88 @@ TEST(BlockTableTest, CopyRefusesNullPointersWhenThereAreTokens) {
   const BlockTable table = BuildBlockTable(lens, {}).value();
   EXPECT_EQ(CopyToBlocks(table, nullptr, 4, {}).code(),
             absl::StatusCode::kInvalidArgument);
+}
+
+TEST(BlockTableTest, CopyRefusesStridesOfOverlappingSlotsAndWritesNothing) {
+  const Lens lens = {40};
+  const BlockTable table =
+      BuildBlockTable(lens, {.block_size = 16, .num_blocks = 4}).value();
+  const std::vector<char> tokens(40 * 8, 'x');
+  std::vector<char> bytes(4096, '.');
+  struct Case {
+    std::size_t block_stride;
+    std::size_t slot_stride;
+    std::string message;
+  };
+  const std::string rule = ", so that no two slots overlap; got ";
+  const Case cases[] = {
+      {128, 7, "pool.slot_stride_bytes must be at least 8" + rule + "7"},
+      {128, 0, "pool.slot_stride_bytes must be at least 8" + rule + "0"},
+      {127, 8, "pool.block_stride_bytes must be at least 128" + rule + "127"},
+      {16, 16, "pool.block_stride_bytes must be at least 248" + rule + "16"},
+      {0, 8, "pool.block_stride_bytes must be at least 8" + rule + "0"},
+      // Slots that are farther apart than blocks step over all four blocks.
+      {8, 31, "pool.slot_stride_bytes must be at least 32" + rule + "31"},
+      {SIZE_MAX / 2, 8,
+       "pool.block_stride_bytes must keep the pool within the address space; "
+       "got 9223372036854775807"}};
+  for (const Case& c : cases) {
+    const absl::Status status =
+        CopyToBlocks(table, tokens.data(), 8,
+                     {.data = bytes.data(),
+                      .block_stride_bytes = c.block_stride,
+                      .slot_stride_bytes = c.slot_stride});
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(status.message(), c.message);
+  }
+  EXPECT_EQ(bytes, std::vector<char>(4096, '.'));
+}
+
+TEST(BlockTableTest, CopyTakesEveryPoolWhoseSlotsAreApart) {
+  const Lens lens = {40};
+  const BlockTable table =
+      BuildBlockTable(lens, {.block_size = 16, .num_blocks = 4}).value();
+  std::vector<char> tokens(40 * 8);
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    tokens[i] = static_cast<char>(i % 127);
+  }
+  const std::pair<std::size_t, std::size_t> strides[] = {
+      {128, 8},     // dense
+      {248, 16},    // interleaved, without the other's last slot
+      {8, 32},      // [slot][block]
+      {1000, 11}};  // gaps everywhere
+  for (const auto& [block_stride, slot_stride] : strides) {
+    std::vector<char> bytes(4096, -1);
+    ASSERT_TRUE(CopyToBlocks(table, tokens.data(), 8,
+                             {.data = bytes.data(),
+                              .block_stride_bytes = block_stride,
+                              .slot_stride_bytes = slot_stride})
+                    .ok());
+    std::vector<char> read;
+    for (std::size_t t = 0; t < 40; ++t) {
+      const auto block = static_cast<std::size_t>(table.row(0)[t / 16]);
+      const auto at =
+          bytes.begin() + static_cast<std::ptrdiff_t>(block * block_stride +
+                                                      t % 16 * slot_stride);
+      read.insert(read.end(), at, at + 8);
+    }
+    EXPECT_EQ(read, tokens) << block_stride << " " << slot_stride;
+  }
+}
+
+TEST(BlockTableTest, CopyIgnoresStridesThatNothingUses) {
+  const Lens lens = {3};
+  const int32_t tokens[] = {1, 2, 3};
+  const BlockTable one_block = BuildBlockTable(lens, {}).value();
+  std::vector<int32_t> pool(16);
+  EXPECT_TRUE(CopyToBlocks(one_block, tokens, 4,
+                           {.data = pool.data(), .slot_stride_bytes = 4})
+                  .ok());
+  EXPECT_EQ(pool[2], 3);
+  const BlockTable one_slot = BuildBlockTable(lens, {.block_size = 1}).value();
+  EXPECT_TRUE(CopyToBlocks(one_slot, tokens, 4,
+                           {.data = pool.data(), .block_stride_bytes = 4})
+                  .ok());
 }
 
 }  // namespace
