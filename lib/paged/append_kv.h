@@ -39,6 +39,8 @@ struct TokenStrides {
   friend bool operator==(const TokenStrides&, const TokenStrides&) = default;
 };
 
+// All pointers are in the memory of the backend that runs this: the host's for
+// the CPU, the device's (or what the device can reach) for CUDA.
 struct AppendKvArgs {
   int num_tokens = 0;
   int num_kv_heads = 0;

@@ -46,6 +46,9 @@ struct RunContext {
 
 // Several threads may share one backend as long as they use streams and
 // workspaces of their own; Reserve alone is for one thread at a time.
+//
+// Besides the codes below, what CUDA refuses is ResourceExhausted for want of
+// memory, Unavailable for want of a device, and Internal otherwise.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -63,21 +66,28 @@ class Backend {
   virtual absl::StatusOr<Workspace> Reserve(std::size_t bytes) = 0;
 
   // Zeroes the plan's control area, once before the first run in this
-  // workspace; runs leave it zero. Enqueued.
+  // workspace; runs leave it zero. Enqueued. FailedPrecondition for a plan of
+  // another device, ResourceExhausted for a workspace smaller than the plan's,
+  // InvalidArgument for one that is not aligned.
   virtual absl::Status InitWorkspace(const DecodePlan& plan,
                                      const RunContext& context) = 0;
 
   // Enqueues the plan on the stream; does not allocate, synchronise or read
   // lengths on the host. FailedPrecondition for a plan of another shape or
   // device, InvalidArgument as Validate, ResourceExhausted for a workspace
-  // smaller than the plan's.
+  // smaller than the plan's, Unimplemented where this build lacks the variant.
+  // Variant thrust alone may synchronise with the stream, and so it is
+  // FailedPrecondition while the stream is being captured.
   virtual absl::Status Run(const DecodePlan& plan, const DecodeArgs& args,
                            const RunContext& context) = 0;
 
-  // Writes new keys and values into their slots. Enqueued.
+  // Writes new keys and values into their slots. Enqueued. InvalidArgument as
+  // ValidateAppend, and on CUDA for pointers that are not aligned to their
+  // elements.
   virtual absl::Status AppendKv(const AppendKvArgs& args, Stream stream) = 0;
 
-  // Waits for what was enqueued on the stream.
+  // Waits for what was enqueued on the stream. Internal when some of it failed
+  // on the device.
   virtual absl::Status Synchronize(Stream stream) = 0;
 };
 

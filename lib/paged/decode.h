@@ -60,6 +60,9 @@ absl::StatusOr<DecodePlan> PlanDecode(const DecodeShape& shape,
 
 // Plans, reserves a workspace of the backend's, runs on `stream` and waits.
 // For a first try; a loop keeps the plan and calls Backend::Run.
+// InvalidArgument and Unimplemented as Validate and PlanDecode,
+// ResourceExhausted where there is no memory for the workspace, and the errors
+// of Backend::Run and Synchronize.
 absl::Status Decode(const DecodeArgs& args, Backend& backend,
                     const DecodeOptions& options = {}, Stream stream = nullptr);
 
