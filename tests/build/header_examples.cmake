@@ -1,3 +1,16 @@
+# block_table to BlockTable
+function(paged_camel_case variable words)
+  set(joined "")
+  string(REPLACE "_" ";" words "${words}")
+  foreach(word IN LISTS words)
+    string(SUBSTRING "${word}" 0 1 first)
+    string(SUBSTRING "${word}" 1 -1 rest)
+    string(TOUPPER "${first}" first)
+    string(APPEND joined "${first}${rest}")
+  endforeach()
+  set(${variable} "${joined}" PARENT_SCOPE)
+endfunction()
+
 # paged_write_header_examples(<output.cc> <header>...)
 #
 # A header opens with a comment; in it, lines indented by five spaces after
@@ -36,8 +49,9 @@ function(paged_write_header_examples output)
     string(REPLACE "\n//     " "\n  " code "\n${code}")
     string(REPLACE "\n//\n" "\n\n" code "${code}")
     string(APPEND text "#include \"paged/${stem}.h\"\n")
+    paged_camel_case(name "${stem}")
     string(APPEND tests
-           "\nTEST(HeaderExample, ${stem}) {\n#line ${line} \"${header}\"${code}}\n")
+           "\nTEST(HeaderExampleTest, ${name}RunsAsWritten) {\n#line ${line} \"${header}\"${code}}\n")
   endforeach()
   file(WRITE ${output}.new "${text}${tests}")
   file(COPY_FILE ${output}.new ${output} ONLY_IF_DIFFERENT)
