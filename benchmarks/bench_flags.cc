@@ -12,7 +12,7 @@ namespace {
 
 constexpr char kUsage[] =
     R"(decode_benchmark [--mode=rows|sweep|merge] [--backend=auto|cpu|cuda]
-                 [--kernels_core=HASH] [--kernels_cuda=HASH]
+                 [--commit=HASH] [--kernels_core=HASH] [--kernels_cuda=HASH]
                  [--sweep_out=FILE] [--merge_into=FILE --merge_from=FILE]
                  [--benchmark_...]
 
@@ -20,6 +20,8 @@ rows   measures every shape (of --benchmark_filter), one row per variant and
        cache state; --benchmark_out=FILE writes the record
 sweep  times every instance with every split count on the GPU, as CSV
 merge  puts the rows of one record into another
+
+The hashes are git's for this checkout unless they are given.
 
 Exit code: 0 good, 1 a row failed, 2 bad usage or input, 3 no device.
 )";
@@ -30,6 +32,7 @@ std::optional<int> ParseFlags(int& argc, char** argv, BenchFlags& flags) {
   const std::map<absl::string_view, std::string*> known = {
       {"mode", &flags.mode},
       {"backend", &flags.backend},
+      {"commit", &flags.commit},
       {"kernels_core", &flags.kernels_core},
       {"kernels_cuda", &flags.kernels_cuda},
       {"sweep_out", &flags.sweep_out},

@@ -10,7 +10,7 @@ namespace paged::benchmarks {
 struct BenchFlags {
   std::string mode = "rows";
   std::string backend = "auto";
-  std::string kernels_core, kernels_cuda;
+  std::string commit, kernels_core, kernels_cuda;
   std::string sweep_out = "sweep.csv";
   std::string merge_into, merge_from;
 };

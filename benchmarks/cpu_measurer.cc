@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "benchmarks/measurer.h"
+#include "benchmarks/record_file.h"
 #include "benchmarks/sample_oracle.h"
 #include "kernels/baseline/thrust_decode.h"
 #include "kernels/core/dtype.h"
@@ -100,7 +101,7 @@ class CpuMeasurer : public Measurer {
 
   std::vector<std::pair<std::string, std::string>> Context() override {
     return {{"backend", "cpu"},
-            {"device", backend_->profile().name},
+            {"device", ProcessorModel()},
             {"backend_threads", absl::StrCat(backend_->profile().num_units)}};
   }
 

@@ -145,6 +145,8 @@ int MeasureRows(const BenchFlags& flags, const std::string& command_line,
   const auto or_tree = [](const std::string& flag, const char* folder) {
     return flag.empty() ? TreeHash(folder) : flag;
   };
+  benchmark::AddCustomContext(
+      "commit", flags.commit.empty() ? CommitHash() : flags.commit);
   benchmark::AddCustomContext("kernels_core",
                               or_tree(flags.kernels_core, "kernels/core"));
   benchmark::AddCustomContext("kernels_cuda",

@@ -4,9 +4,12 @@
 #   benchmarks/pack.sh BUILD_DIR OUT_DIR
 #
 # OUT_DIR gets tests/, apps/paged and benchmarks/decode_benchmark, stripped, and
-# in lib/ the shared libraries that a bare machine lacks. There,
+# in lib/ the shared libraries that a bare machine lacks, and in hashes what this
+# checkout is, so pack right after building. On that machine,
 # `benchmarks/record.sh --binaries=OUT_DIR` runs them.
 set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+source "${root}/benchmarks/record_lib.sh"
 
 if [[ $# -ne 2 || ! -x "$1/benchmarks/decode_benchmark" ]]; then
   echo "usage: $0 BUILD_DIR OUT_DIR; BUILD_DIR has benchmarks/decode_benchmark" >&2
@@ -15,6 +18,11 @@ fi
 build=$1
 out=$2
 mkdir -p "${out}/lib"
+{
+  echo "commit $(commit_hash)"
+  echo "kernels_core $(tree_hash kernels/core)"
+  echo "kernels_cuda $(tree_hash kernels/cuda)"
+} > "${out}/hashes"
 
 pack() {  # <program> <folder>
   mkdir -p "${out}/$2"

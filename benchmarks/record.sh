@@ -2,7 +2,8 @@
 # Measures this machine and keeps what it says:
 #
 #   benchmarks/record.sh [--part=tests|sanitizer|bench|all] [--filter=REGEX]
-#       [--binaries=DIR] [--out=DIR] [--kernels_core=HASH] [--kernels_cuda=HASH]
+#       [--binaries=DIR] [--out=DIR]
+#       [--commit=HASH] [--kernels_core=HASH] [--kernels_cuda=HASH]
 #
 #   tests      every test program and `paged run`             -> tests.txt
 #   sanitizer  compute-sanitizer's tools over every variant   -> sanitizer.txt
@@ -13,7 +14,8 @@
 # files, and the others stay as long as they are of the same kernels.
 # --binaries takes programs built elsewhere (pack.sh), in tests/, apps/ and
 # benchmarks/; without it build/release is used, and built when absent. The
-# hashes are those of `git rev-parse HEAD:kernels/core` where there is no .git.
+# hashes, of `git rev-parse HEAD` and `git rev-parse HEAD:kernels/core`, come from
+# the flags, else from what pack.sh wrote into DIR, else from this checkout.
 # --out is benchmarks/results/<machine> otherwise.
 #
 # Exit code: 0 good, 1 something failed, 2 bad usage, 3 no GPU where one is
@@ -22,7 +24,7 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 source "${root}/benchmarks/record_lib.sh"
 
-part=all filter= binaries= out= kernels_core= kernels_cuda=
+part=all filter= binaries= out= commit= kernels_core= kernels_cuda=
 command_line=benchmarks/record.sh
 for argument in "$@"; do
   case "${argument}" in
@@ -33,7 +35,8 @@ for argument in "$@"; do
   case "${argument}" in
     --part=tests | --part=sanitizer | --part=bench | --part=all)
       part=${argument#*=} ;;
-    --filter=* | --binaries=* | --out=* | --kernels_core=* | --kernels_cuda=*)
+    --filter=* | --binaries=* | --out=* | --commit=* | --kernels_core=* | \
+      --kernels_cuda=*)
       name=${argument%%=*}
       printf -v "${name#--}" '%s' "${argument#*=}" ;;
     --help) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"; exit 0 ;;
@@ -46,12 +49,11 @@ for name in "${!PAGED_@}"; do unset "${name}"; done
 export PAGED_TEST_DATA="${root}/tests/data"
 
 find_machine
-kernels_core=${kernels_core:-$(tree_hash kernels/core)}
-kernels_cuda=${kernels_cuda:-$(tree_hash kernels/cuda)}
 out=${out:-${root}/benchmarks/results/${machine}}
 mkdir -p "${out}"
 out=$(cd "${out}" && pwd)
 find_binaries
+find_hashes
 scratch=$(mktemp -d)
 trap 'rm -rf "${scratch}"' EXIT
 
@@ -151,7 +153,8 @@ record_bench() {
   # From the top of the checkout, under the names that other readers have too.
   (cd "${root}" && timeout 470 "${program}" \
     --benchmark_filter="${filter:-.}" --benchmark_out="${scratch}/rows.json" \
-    --benchmark_out_format=json --kernels_core="${kernels_core}" \
+    --benchmark_out_format=json --commit="${commit}" \
+    --kernels_core="${kernels_core}" \
     --kernels_cuda="${kernels_cuda}") || result=$?
   # Rows that failed say so in the record; anything else leaves no record.
   if [[ ${result} != 0 && ${result} != 1 ]]; then

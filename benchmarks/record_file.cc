@@ -53,11 +53,14 @@ bool IsOfSameKernels(const Json& a, const Json& b) {
          get(a, "kernels_cuda") == get(b, "kernels_cuda");
 }
 
-// Google Benchmark's context names the host and where the program lay.
+// Google Benchmark's context names the host and where the program lay, and how
+// the library itself was compiled: "debug" on Debian, whose package leaves
+// NDEBUG undefined, and nothing about the code that is measured.
 absl::Status WriteRecord(const std::string& path, Json record) {
   Json& context = record["context"];
   context.erase("host_name");
   context.erase("executable");
+  context.erase("library_build_type");
   const std::string temporary = path + ".new";
   std::ofstream stream(temporary);
   stream << record.dump(2) << "\n";
@@ -80,6 +83,26 @@ std::string TreeHash(const std::string& folder) {
   const std::string changes =
       OutputOf(absl::StrCat("git status --porcelain -- ':/", folder, "'"));
   return changes.empty() ? hash : absl::StrCat(hash, "-dirty");
+}
+
+std::string CommitHash() {
+  const std::string hash = OutputOf("git rev-parse HEAD");
+  if (hash.empty()) return "unknown";
+  const std::string changes = OutputOf(
+      "git status --porcelain --untracked-files=no -- "
+      "':(top)' ':(top,exclude)benchmarks/results'");
+  return changes.empty() ? hash : absl::StrCat(hash, "-dirty");
+}
+
+std::string ProcessorModel() {
+  std::ifstream stream("/proc/cpuinfo");
+  for (std::string line; std::getline(stream, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.rfind("model name", 0) == 0 && colon != std::string::npos) {
+      return line.substr(colon + 2);
+    }
+  }
+  return "unknown";
 }
 
 std::string DriverVersion() {

@@ -12,6 +12,13 @@ namespace paged::benchmarks {
 // "-dirty" when the folder differs from it; "unknown" outside a checkout.
 std::string TreeHash(const std::string& folder);
 
+// `git rev-parse HEAD`, with "-dirty" when tracked files other than records
+// differ from it; "unknown" outside a checkout.
+std::string CommitHash();
+
+// The processor's model as Linux names it; "unknown" elsewhere.
+std::string ProcessorModel();
+
 // The version of the kernel driver; "unknown" where there is none.
 std::string DriverVersion();
 

@@ -34,6 +34,37 @@ tree_hash() {
   echo "${hash}"
 }
 
+# The commit, "-dirty" when tracked files other than records differ from it.
+commit_hash() {
+  local hash
+  hash=$(git -C "${root}" rev-parse HEAD 2> /dev/null) || {
+    echo unknown
+    return
+  }
+  if [[ -n $(git -C "${root}" status --porcelain --untracked-files=no -- \
+    . ':(exclude)benchmarks/results') ]]; then
+    hash+="-dirty"
+  fi
+  echo "${hash}"
+}
+
+# Sets commit, kernels_core and kernels_cuda where no flag did: to what packed
+# binaries say they were built from, else to what the checkout is.
+find_hashes() {
+  local name hash
+  if [[ -f "${binaries}/hashes" ]]; then
+    while read -r name hash; do
+      case "${name}" in
+        commit | kernels_core | kernels_cuda)
+          [[ -n ${!name} ]] || printf -v "${name}" '%s' "${hash}" ;;
+      esac
+    done < "${binaries}/hashes"
+  fi
+  commit=${commit:-$(commit_hash)}
+  kernels_core=${kernels_core:-$(tree_hash kernels/core)}
+  kernels_cuda=${kernels_cuda:-$(tree_hash kernels/cuda)}
+}
+
 # Sets binaries to an absolute folder, building it when it is the default.
 find_binaries() {
   if [[ -z ${binaries} ]]; then
@@ -127,6 +158,7 @@ merge_sections() {  # <file>
     echo "machine: ${device}"
     echo "driver: ${driver}; CUDA: ${cuda}"
     echo "command: ${command_line}"
+    echo "commit: ${commit}"
     echo "kernels: ${kernels}"
     echo
     if [[ -f ${file} ]] && grep -qxF "kernels: ${kernels}" "${file}"; then

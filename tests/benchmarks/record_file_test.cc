@@ -1,5 +1,6 @@
 #include "benchmarks/record_file.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -35,7 +36,8 @@ class MergeRecordsTest : public ::testing::Test {
     Json record = {{"context",
                     {{"kernels_core", kernels},
                      {"kernels_cuda", kernels},
-                     {"host_name", "secret"}}},
+                     {"host_name", "secret"},
+                     {"library_build_type", "debug"}}},
                    {"benchmarks", Json::array()}};
     for (const std::string& row : rows) {
       record["benchmarks"].push_back({{"name", row}, {"time_us", time_us}});
@@ -73,12 +75,13 @@ TEST_F(MergeRecordsTest, DropsRowsOfOtherKernels) {
   EXPECT_EQ(record["context"]["kernels_cuda"], "other");
 }
 
-TEST_F(MergeRecordsTest, CreatesTheFileAndLeavesTheHostOut) {
+TEST_F(MergeRecordsTest, CreatesTheFileAndLeavesOutWhatMisleads) {
   const std::string from = Write("new", "k", {"a"}, 1);
   ASSERT_TRUE(MergeRecords(Path("fresh"), from).ok());
   const Json record = Read(Path("fresh"));
   EXPECT_EQ(record["benchmarks"].size(), 1u);
   EXPECT_FALSE(record["context"].contains("host_name"));
+  EXPECT_FALSE(record["context"].contains("library_build_type"));
 }
 
 TEST_F(MergeRecordsTest, LeavesTheFileAloneWhenTheNewOneIsCutOff) {
@@ -88,6 +91,15 @@ TEST_F(MergeRecordsTest, LeavesTheFileAloneWhenTheNewOneIsCutOff) {
   EXPECT_FALSE(MergeRecords(into, Path("cut")).ok());
   EXPECT_FALSE(MergeRecords(into, Path("absent")).ok());
   EXPECT_EQ(Read(into), before);
+}
+
+TEST(RecordContextTest, TheCommitIsAFullHashOrUnknown) {
+  EXPECT_THAT(CommitHash(), ::testing::MatchesRegex(
+                                "[0-9a-f]{40}|[0-9a-f]{40}-dirty|unknown"));
+}
+
+TEST(RecordContextTest, TheProcessorIsNamedInOneLine) {
+  EXPECT_THAT(ProcessorModel(), ::testing::MatchesRegex("[^\n:]+"));
 }
 
 }  // namespace
