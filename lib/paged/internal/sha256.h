@@ -1,0 +1,45 @@
+// SHA-256 (FIPS 180-4), with the CPU's SHA instructions where it has them.
+#ifndef PAGED_LIB_PAGED_INTERNAL_SHA256_H_
+#define PAGED_LIB_PAGED_INTERNAL_SHA256_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace paged::internal {
+
+using Sha256State = std::array<uint32_t, 8>;
+
+// Folds `num_chunks` chunks of 64 bytes into `state`.
+using Sha256Compress = void (*)(Sha256State& state, const unsigned char* chunks,
+                                std::size_t num_chunks);
+
+// The round constants, section 4.2.2.
+extern const std::array<uint32_t, 64> kSha256Rounds;
+
+void CompressPortable(Sha256State& state, const unsigned char* chunks,
+                      std::size_t num_chunks);
+
+// The version for this CPU's SHA instructions; null if it has none.
+Sha256Compress AcceleratedCompress();
+
+class Sha256 {
+ public:
+  Sha256();
+  explicit Sha256(Sha256Compress compress);
+
+  void Update(const void* bytes, std::size_t num_bytes);
+  // Writes 32 bytes. Nothing may be called afterwards.
+  void Finish(unsigned char* digest);
+
+ private:
+  Sha256Compress compress_;
+  Sha256State state_;
+  std::size_t num_buffered_ = 0;  // below 64
+  uint64_t num_bytes_ = 0;        // in all
+  std::array<unsigned char, 128> buffer_;
+};
+
+}  // namespace paged::internal
+
+#endif  // PAGED_LIB_PAGED_INTERNAL_SHA256_H_
