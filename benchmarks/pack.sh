@@ -30,7 +30,7 @@ pack() {  # <program> <folder>
   # What every Linux has stays out: glibc and the runtime of g++.
   ldd "$1" | awk '/=> \// { print $1, $3 }' | while read -r name path; do
     case "${name}" in
-      libabsl* | libbenchmark* | libgtest* | libgmock* | libre2*)
+      libabsl* | libbenchmark* | libgtest* | libgmock* | libhwy* | libre2*)
         cp -Lu "${path}" "${out}/lib/${name}" ;;
     esac
   done

@@ -10,8 +10,8 @@ set -euo pipefail
 
 readonly MIN_CMAKE=3.25
 # README.md beside this file says what each is for.
-readonly LIBRARIES=(libabsl-dev libgtest-dev libgmock-dev libbenchmark-dev
-                    nlohmann-json3-dev)
+readonly LIBRARIES=(libabsl-dev libhwy-dev libgtest-dev libgmock-dev
+                    libbenchmark-dev nlohmann-json3-dev)
 
 has() { command -v "$1" > /dev/null 2>&1; }
 
@@ -91,7 +91,7 @@ check_other() {
     give_up \
       "missing: ${tools}" \
       "install a C++20 compiler, cmake ${MIN_CMAKE} or newer and ninja with your system's package manager" \
-      "Abseil, GoogleTest, Google Benchmark and nlohmann/json are downloaded where CMake finds none"
+      "Abseil, Highway, GoogleTest, Google Benchmark and nlohmann/json are downloaded where CMake finds none"
   fi
 }
 

@@ -46,6 +46,33 @@ paged_dependency(absl TARGET absl::statusor VERSION 20230802.1
   SHA256 987ce98f02eefbaf930d6e38ab16aa05737234d7afbab2d5c4ea7adbe50c28ed
   SETTINGS ABSL_ENABLE_INSTALL=ON ABSL_PROPAGATE_CXX_STD=ON)
 
+# The vector kernels of the CPU. Sets PAGED_HAS_HIGHWAY.
+#
+# PAGED_HIGHWAY: ON needs the library, OFF never uses it, AUTO takes it where it
+# is, or may be downloaded.
+set(PAGED_HIGHWAY "AUTO" CACHE STRING
+    "Vector kernels of the CPU: ON, OFF, or AUTO (where Highway is found)")
+set_property(CACHE PAGED_HIGHWAY PROPERTY STRINGS AUTO ON OFF)
+set(PAGED_HAS_HIGHWAY OFF)
+if(PAGED_HIGHWAY STREQUAL "AUTO" AND NOT PAGED_FETCH_DEPENDENCIES)
+  find_package(hwy 1.0.3 CONFIG QUIET)
+endif()
+if(PAGED_HIGHWAY AND (TARGET hwy::hwy OR PAGED_FETCH_DEPENDENCIES OR
+                      NOT PAGED_HIGHWAY STREQUAL "AUTO"))
+  paged_dependency(hwy TARGET hwy::hwy MINIMUM 1.0.3 VERSION 1.0.7
+    URL https://github.com/google/highway/archive/refs/tags/1.0.7.tar.gz
+    SHA256 5434488108186c170a5e2fca5e3c9b6ef59a1caa4d520b008a9b8be6b8abe6c5
+    SETTINGS HWY_ENABLE_CONTRIB=OFF HWY_ENABLE_EXAMPLES=OFF HWY_ENABLE_TESTS=OFF
+             HWY_ENABLE_INSTALL=ON HWY_FORCE_STATIC_LIBS=ON)
+  # The release has the target without its namespace.
+  if(NOT TARGET hwy::hwy)
+    add_library(hwy::hwy ALIAS hwy)
+  endif()
+  set(PAGED_HAS_HIGHWAY ON)
+else()
+  message(STATUS "hwy: not used; the CPU has its scalar kernels alone")
+endif()
+
 # Headers of safetensors files, and what the program prints with --json.
 if(PAGED_BUILD_APPS OR PAGED_BUILD_TESTS OR PAGED_BUILD_BENCHMARKS)
   paged_dependency(nlohmann_json TARGET nlohmann_json::nlohmann_json

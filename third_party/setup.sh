@@ -24,7 +24,7 @@ setup_paged() {
     cat "${log}" >&2
     return 2
   fi
-  grep -E '^-- (CUDA|absl|GTest|benchmark|nlohmann_json):' "${log}" || true
+  grep -E '^-- (CUDA|absl|hwy|GTest|benchmark|nlohmann_json):' "${log}" || true
 
   say 3 "building build/${preset} on $(num_cores) cores (the first time takes minutes)"
   cmake --build --preset "${preset}" --parallel "$(num_cores)"

@@ -68,9 +68,28 @@ void RunPrograms(const DecodeParams& p, ThreadPool& pool,
   });
 }
 
-// Merges the partials of one row in split order, all relative to the largest
-// maximum, so that no sum is rescaled twice. `first` is the row's place in its
-// first partial, `stride` the distance to the next one, in rows.
+template <typename QueryElement>
+void ReduceSplits(const DecodeParams& p, int64_t program) {
+  thread_local std::vector<float> values;
+  const int kv_head = static_cast<int>(program % p.num_kv_heads);
+  const int64_t seq_tile = program / p.num_kv_heads;
+  const int row_tile = static_cast<int>(seq_tile % p.num_row_tiles);
+  const int seq = static_cast<int>(seq_tile / p.num_row_tiles);
+  const int64_t partial = FirstPartial(p, seq, row_tile);
+  const int64_t stride = PartialRow(p, partial + 1, kv_head, 0) -
+                         PartialRow(p, partial, kv_head, 0);
+  const int first_row = row_tile * p.rows_per_item;
+  const int num_rows = std::min(p.rows_per_item, NumRows(p) - first_row);
+  for (int r = 0; r < num_rows; ++r) {
+    const SoftmaxState state =
+        ReduceRow(p, PartialRow(p, partial, kv_head, r), stride, values);
+    StoreRow<QueryElement>(p, seq, kv_head, first_row + r, state,
+                           values.data());
+  }
+}
+
+}  // namespace
+
 SoftmaxState ReduceRow(const DecodeParams& p, int64_t first, int64_t stride,
                        std::vector<float>& values) {
   SoftmaxState total;
@@ -95,28 +114,6 @@ SoftmaxState ReduceRow(const DecodeParams& p, int64_t first, int64_t stride,
   }
   return total;
 }
-
-template <typename QueryElement>
-void ReduceSplits(const DecodeParams& p, int64_t program) {
-  thread_local std::vector<float> values;
-  const int kv_head = static_cast<int>(program % p.num_kv_heads);
-  const int64_t seq_tile = program / p.num_kv_heads;
-  const int row_tile = static_cast<int>(seq_tile % p.num_row_tiles);
-  const int seq = static_cast<int>(seq_tile / p.num_row_tiles);
-  const int64_t partial = FirstPartial(p, seq, row_tile);
-  const int64_t stride = PartialRow(p, partial + 1, kv_head, 0) -
-                         PartialRow(p, partial, kv_head, 0);
-  const int first_row = row_tile * p.rows_per_item;
-  const int num_rows = std::min(p.rows_per_item, NumRows(p) - first_row);
-  for (int r = 0; r < num_rows; ++r) {
-    const SoftmaxState state =
-        ReduceRow(p, PartialRow(p, partial, kv_head, r), stride, values);
-    StoreRow<QueryElement>(p, seq, kv_head, first_row + r, state,
-                           values.data());
-  }
-}
-
-}  // namespace
 
 void RunV1(DecodeElements elements, const DecodeParams& params,
            ThreadPool& pool) {

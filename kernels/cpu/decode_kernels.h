@@ -3,8 +3,12 @@
 #ifndef PAGED_KERNELS_CPU_DECODE_KERNELS_H_
 #define PAGED_KERNELS_CPU_DECODE_KERNELS_H_
 
+#include <cstdint>
+#include <vector>
+
 #include "kernels/core/dtype.h"
 #include "kernels/core/kernel_params.h"
+#include "kernels/core/online_softmax.h"
 #include "kernels/cpu/thread_pool.h"
 
 namespace paged {
@@ -24,6 +28,13 @@ void RunSplitK(DecodeElements elements, const DecodeParams& params,
                ThreadPool& pool);
 void RunReduceSplits(DecodeElements elements, const DecodeParams& params,
                      ThreadPool& pool);
+
+// Merges the partials of one row in split order, all relative to the largest
+// maximum, so that no sum is rescaled twice; leaves [value_dim] in `values`.
+// `first` is the row's place in its first partial, `stride` the distance to the
+// next one, in rows.
+SoftmaxState ReduceRow(const DecodeParams& params, int64_t first,
+                       int64_t stride, std::vector<float>& values);
 
 // Three plain loops in float64, without tiles, splits or online softmax.
 void RunReference(DecodeElements elements, const DecodeParams& params);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <system_error>
@@ -9,45 +10,81 @@
 #include <vector>
 
 namespace paged {
+namespace {
+
+// Longer than the gap between the passes of one run, or the layers of one step;
+// short enough to leave the core to others when the engine rests.
+constexpr std::chrono::microseconds kAwake{50};
+
+void Relax() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Whether `is_done` came true while waiting awake.
+template <typename IsDone>
+bool WaitAwake(const IsDone& is_done) {
+  constexpr int kChecksPerClock = 64;
+  const auto begin = std::chrono::steady_clock::now();
+  do {
+    for (int i = 0; i < kChecksPerClock; ++i) {
+      if (is_done()) return true;
+      Relax();
+    }
+  } while (std::chrono::steady_clock::now() - begin < kAwake);
+  return is_done();
+}
+
+}  // namespace
 
 // A loop is announced by a new `generation`. Workers take indices from `next`
 // until none is left; `busy` counts those that may still be inside the loop,
-// so that `body` outlives every use of it.
+// so that `body` outlives every use of it. Both are changed under `mutex`, so
+// that a thread that sleeps misses neither, and read without it by one awake.
 struct ThreadPool::State {
   std::mutex turn;  // held by the caller whose loop is running
 
-  std::mutex mutex;  // guards what follows, but for `next`
+  std::mutex mutex;
   std::condition_variable started;
   std::condition_variable finished;
-  int64_t generation = 0;
-  int busy = 0;
-  bool is_stopping = false;
+  std::atomic<int64_t> generation{0};
+  std::atomic<int> busy{0};
+  std::atomic<bool> is_stopping{false};
+  // Written before `generation`, read after it.
   int64_t count = 0;
-  const std::function<void(int64_t)>* body = nullptr;
+  Loop loop;
 
-  std::atomic<int64_t> next{0};
-  std::vector<std::thread> workers;
+  // On a line of its own: every index that is taken writes to it.
+  alignas(64) std::atomic<int64_t> next{0};
+  alignas(64) std::vector<std::thread> workers;
 
-  void RunShare(int64_t loop_count,
-                const std::function<void(int64_t)>& loop_body) {
-    for (int64_t i = next.fetch_add(1); i < loop_count; i = next.fetch_add(1)) {
-      loop_body(i);
+  void RunShare() {
+    for (int64_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) {
+      loop.call(loop.body, i);
     }
   }
 
   void WorkerLoop() {
-    std::unique_lock<std::mutex> lock(mutex);
     int64_t seen = 0;
+    const auto is_called = [&] {
+      return generation.load(std::memory_order_acquire) != seen ||
+             is_stopping.load(std::memory_order_acquire);
+    };
     while (true) {
-      started.wait(lock, [&] { return is_stopping || generation != seen; });
-      if (is_stopping) return;
-      seen = generation;
-      const int64_t loop_count = count;
-      const std::function<void(int64_t)>& loop_body = *body;
-      lock.unlock();
-      RunShare(loop_count, loop_body);
-      lock.lock();
-      if (--busy == 0) finished.notify_one();
+      if (!WaitAwake(is_called)) {
+        std::unique_lock<std::mutex> lock(mutex);
+        started.wait(lock, is_called);
+      }
+      if (is_stopping.load(std::memory_order_acquire)) return;
+      seen = generation.load(std::memory_order_acquire);
+      RunShare();
+      std::lock_guard<std::mutex> lock(mutex);
+      if (busy.fetch_sub(1, std::memory_order_release) == 1) {
+        finished.notify_one();
+      }
     }
   }
 };
@@ -78,28 +115,31 @@ int ThreadPool::num_threads() const {
   return static_cast<int>(state_->workers.size()) + 1;
 }
 
-void ThreadPool::ParallelFor(int64_t count,
-                             const std::function<void(int64_t)>& body) {
+void ThreadPool::Run(int64_t count, Loop loop) {
   if (count <= 0) return;
   State& s = *state_;
   std::lock_guard<std::mutex> turn(s.turn);
   // Waking the workers for a single index costs more than it saves.
   if (s.workers.empty() || count == 1) {
-    for (int64_t i = 0; i < count; ++i) body(i);
+    for (int64_t i = 0; i < count; ++i) loop.call(loop.body, i);
     return;
   }
   {
     std::lock_guard<std::mutex> lock(s.mutex);
     s.count = count;
-    s.body = &body;
+    s.loop = loop;
     s.next.store(0);
-    s.busy = static_cast<int>(s.workers.size());
-    ++s.generation;
+    s.busy.store(static_cast<int>(s.workers.size()));
+    s.generation.fetch_add(1, std::memory_order_release);
   }
   s.started.notify_all();
-  s.RunShare(count, body);
+  s.RunShare();
+  const auto is_done = [&] {
+    return s.busy.load(std::memory_order_acquire) == 0;
+  };
+  if (WaitAwake(is_done)) return;
   std::unique_lock<std::mutex> lock(s.mutex);
-  s.finished.wait(lock, [&] { return s.busy == 0; });
+  s.finished.wait(lock, is_done);
 }
 
 }  // namespace paged

@@ -4,12 +4,16 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/baseline/thrust_decode.h"
 #include "kernels/cpu/append_kernels.h"
 #include "kernels/cpu/decode_kernels.h"
+#include "kernels/cpu/simd_decode.h"
+#include "kernels/cpu/simd_kernels.h"
 #include "kernels/cpu/thread_pool.h"
+#include "paged/internal/cpu_kernels.h"
 #include "paged/internal/lower.h"
 #include "paged/internal/run_checks.h"
 #include "paged/internal/status_macros.h"
@@ -26,14 +30,16 @@ struct FreeDeleter {
 
 class CpuBackend final : public Backend {
  public:
-  explicit CpuBackend(const CpuOptions& options)
-      : pool_(CpuProfile(options.num_threads).num_units),
+  CpuBackend(const CpuOptions& options, absl::StatusOr<const SimdKernels*> simd)
+      : simd_(std::move(simd)),
+        pool_(CpuProfile(options.num_threads).num_units),
         // Of the threads that the system gave.
         profile_(CpuProfile(pool_.num_threads())) {}
 
   const DeviceProfile& profile() const override { return profile_; }
 
   absl::Status Prepare(const DecodePlan& plan) override {
+    PAGED_RETURN_IF_ERROR(simd_.status());
     PAGED_RETURN_IF_ERROR(internal::CheckPlanDevice(plan, profile_));
     if (plan.variant == Variant::kThrust && !HasThrustOnHost()) {
       return internal::ToStatus(ThrustStatus::kNotBuilt);
@@ -62,6 +68,11 @@ class CpuBackend final : public Backend {
   absl::Status Synchronize(Stream) override { return absl::OkStatus(); }
 
  private:
+  void RunV1Kernels(const DecodeElements& elements, const DecodeParams& params);
+  void RunSplitKKernels(const DecodeElements& elements,
+                        const DecodeParams& params);
+
+  absl::StatusOr<const SimdKernels*> simd_;  // null: the scalar ones
   ThreadPool pool_;
   DeviceProfile profile_;
   std::unique_ptr<void, FreeDeleter> reserved_;
@@ -91,19 +102,39 @@ absl::StatusOr<Workspace> CpuBackend::Reserve(std::size_t bytes) {
   return Workspace{.data = reserved_.get(), .bytes = reserved_bytes_};
 }
 
+void CpuBackend::RunV1Kernels(const DecodeElements& elements,
+                              const DecodeParams& params) {
+  if (const SimdKernels* simd = *simd_) {
+    RunSimdV1(*simd, elements, params, pool_);
+  } else {
+    RunV1(elements, params, pool_);
+  }
+}
+
+void CpuBackend::RunSplitKKernels(const DecodeElements& elements,
+                                  const DecodeParams& params) {
+  if (const SimdKernels* simd = *simd_) {
+    RunSimdSplitK(*simd, elements, params, pool_);
+    RunSimdReduceSplits(*simd, elements, params, pool_);
+  } else {
+    RunSplitK(elements, params, pool_);
+    RunReduceSplits(elements, params, pool_);
+  }
+}
+
 absl::Status CpuBackend::Run(const DecodePlan& plan, const DecodeArgs& args,
                              const RunContext& context) {
+  PAGED_RETURN_IF_ERROR(simd_.status());
   PAGED_ASSIGN_OR_RETURN(const internal::Launch launch,
                          internal::Lower(plan, args, profile_, context));
   const DecodeElements elements{.query = launch.query_element,
                                 .kv = launch.kv_element};
   switch (launch.variant) {
     case Variant::kV1:
-      RunV1(elements, launch.params, pool_);
+      RunV1Kernels(elements, launch.params);
       return absl::OkStatus();
     case Variant::kSplitK:
-      RunSplitK(elements, launch.params, pool_);
-      RunReduceSplits(elements, launch.params, pool_);
+      RunSplitKKernels(elements, launch.params);
       return absl::OkStatus();
     case Variant::kReference:
       RunReference(elements, launch.params);
@@ -125,10 +156,30 @@ absl::Status CpuBackend::AppendKv(const AppendKvArgs& args, Stream) {
   return absl::OkStatus();
 }
 
+// What PAGED_CPU asks for.
+absl::StatusOr<const SimdKernels*> KernelsOfEnvironment() {
+  constexpr char kVariable[] = "PAGED_CPU";
+  const char* value = std::getenv(kVariable);
+  const absl::string_view name = value == nullptr ? "" : value;
+  if (name.empty() || name == "auto") return FindSimdKernels();
+  if (name == "scalar") return nullptr;
+  return absl::InvalidArgumentError(
+      absl::StrCat(kVariable, " must be auto or scalar; got ", name));
+}
+
 }  // namespace
 
+namespace internal {
+
+std::unique_ptr<Backend> MakeCpuBackendWith(const CpuOptions& options,
+                                            const SimdKernels* simd) {
+  return std::make_unique<CpuBackend>(options, simd);
+}
+
+}  // namespace internal
+
 std::unique_ptr<Backend> MakeCpuBackend(const CpuOptions& options) {
-  return std::make_unique<CpuBackend>(options);
+  return std::make_unique<CpuBackend>(options, KernelsOfEnvironment());
 }
 
 }  // namespace paged

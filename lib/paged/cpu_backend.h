@@ -5,6 +5,14 @@
 //
 //     std::unique_ptr<paged::Backend> backend = paged::MakeCpuBackend();
 //     CHECK(backend->profile().kind == paged::DeviceKind::kCpu);
+//
+// The environment chooses the kernels:
+//
+//     PAGED_CPU   auto: vector kernels where build and processor have them
+//                 scalar: their specification, one value at a time
+//
+// It is read once per backend; any other value makes Prepare and Run fail with
+// InvalidArgument, which names it.
 #ifndef PAGED_LIB_PAGED_CPU_BACKEND_H_
 #define PAGED_LIB_PAGED_CPU_BACKEND_H_
 

@@ -38,7 +38,7 @@ ElementKind KindOf(DType dtype) {
 }
 
 bool Reduce(BackendKind kind, ElementKind element, const DecodeParams& params) {
-  if (kind == BackendKind::kCpu) {
+  if (kind != BackendKind::kCuda) {
     ThreadPool pool(2);
     RunReduceSplits({element, element}, params, pool);
     return true;

@@ -14,7 +14,8 @@
 
 namespace paged::testing {
 
-enum class BackendKind { kCpu, kCuda };
+// kCpu has the kernels that users get, the others those that are named.
+enum class BackendKind { kCpu, kCpuScalar, kCpuSse4, kCpuAvx2, kCuda };
 
 // One per kind for the whole program; an error says why there is none.
 absl::StatusOr<Backend*> SharedBackend(BackendKind kind);
@@ -23,7 +24,7 @@ struct BackendCase {
   BackendKind kind;
   DType dtype;
 };
-// "fp16", in the names that test programs list.
+// "fp16", or "fp16_scalar", in the names that test programs list.
 std::ostream& operator<<(std::ostream& out, const BackendCase& backend_case);
 
 // Every dtype that the backend has; for INSTANTIATE_TEST_SUITE_P(Cpu, ...) and
@@ -40,7 +41,7 @@ class BackendTest : public ::testing::TestWithParam<BackendCase> {
   Backend& backend() const { return *backend_; }
   BackendKind kind() const { return GetParam().kind; }
   DType dtype() const { return GetParam().dtype; }
-  bool is_cpu() const { return kind() == BackendKind::kCpu; }
+  bool is_cpu() const { return kind() != BackendKind::kCuda; }
   // The first that the backend has a kernel for.
   int head_dim(int cpu_head_dim) const { return is_cpu() ? cpu_head_dim : 64; }
 

@@ -1,0 +1,164 @@
+// A program is one (work item, some neighbouring kv heads).
+#include "kernels/cpu/simd_decode.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "kernels/core/online_softmax.h"
+#include "kernels/core/partition.h"
+#include "kernels/cpu/simd_scratch.h"
+
+namespace paged {
+namespace {
+
+// Programs per thread from which on threads that take one after another end
+// close enough together.
+constexpr int64_t kEnoughProgramsPerThread = 8;
+
+SimdScratch& ThreadScratch() {
+  thread_local SimdScratch scratch;
+  return scratch;
+}
+
+std::byte* ElementAt(const RowView& view, int64_t offset, ElementKind kind) {
+  return static_cast<std::byte*>(view.data) + offset * BytesOf(kind);
+}
+
+void LoadQueries(const SimdElementKernels& kernels, ElementKind kind,
+                 const DecodeParams& p, const WorkItem& item, int first_head,
+                 SimdScratch& scratch) {
+  for (int head = 0; head < scratch.num_heads(); ++head) {
+    for (int r = 0; r < item.num_rows; ++r) {
+      const RowPlace row = RowPlaceOf(p, first_head + head, item.first_row + r);
+      const int64_t offset =
+          OffsetOf(p.query, item.table_row, row.token, row.q_head);
+      kernels.load_row(ElementAt(p.query, offset, kind), p.key_dim,
+                       scratch.query(head, r));
+    }
+  }
+}
+
+// Normalises one row, and writes it with its lse. An empty state writes 0
+// whatever its values hold.
+void StoreRow(const SimdElementKernels& kernels, ElementKind kind,
+              const DecodeParams& p, int seq, int kv_head, int row,
+              SoftmaxState state, const float* values) {
+  const RowPlace place = RowPlaceOf(p, kv_head, row);
+  const int64_t offset = OffsetOf(p.output, seq, place.token, place.q_head);
+  std::byte* output = ElementAt(p.output, offset, kind);
+  if (IsEmpty(state)) {
+    std::memset(output, 0,
+                static_cast<std::size_t>(p.value_dim * BytesOf(kind)));
+  } else {
+    kernels.store_row(values, InverseSum(state), p.value_dim, output);
+  }
+  if (p.lse != nullptr) p.lse[LseIndex(p, seq, place)] = Lse(state);
+}
+
+// Leaves an item's states, and the values of those that are not empty.
+void StorePartials(const DecodeParams& p, const WorkItem& item, int first_head,
+                   SimdScratch& scratch) {
+  for (int head = 0; head < scratch.num_heads(); ++head) {
+    for (int r = 0; r < item.num_rows; ++r) {
+      const int64_t row = PartialRow(p, item.partial, first_head + head, r);
+      const SoftmaxState state = scratch.state(head, r);
+      p.partials.states[row] = IsEmpty(state) ? SoftmaxState{} : state;
+      if (IsEmpty(state)) continue;
+      std::copy_n(scratch.values(head, r), p.value_dim,
+                  p.partials.values + row * p.value_dim);
+    }
+  }
+}
+
+// Calls `epilogue(item, first_head, scratch)` after the loop of each program.
+template <typename ItemAt, typename Epilogue>
+void RunPrograms(const SimdKernels& kernels, DecodeElements elements,
+                 const DecodeParams& p, int64_t num_items, ThreadPool& pool,
+                 const ItemAt& item_at, const Epilogue& epilogue) {
+  const int heads =
+      HeadsPerProgram(num_items, p.num_kv_heads, pool.num_threads());
+  const int shares = (p.num_kv_heads + heads - 1) / heads;
+  pool.ParallelFor(num_items * shares, [&](int64_t program) {
+    const WorkItem item = item_at(program / shares);
+    const int first_head = static_cast<int>(program % shares) * heads;
+    SimdScratch& scratch = ThreadScratch();
+    scratch.Reset(std::min(heads, p.num_kv_heads - first_head), item.num_rows,
+                  p.key_dim, p.value_dim);
+    LoadQueries(kernels.of(elements.query), elements.query, p, item, first_head,
+                scratch);
+    kernels.of(elements.kv).attend(p, item, first_head, scratch);
+    epilogue(item, first_head, scratch);
+  });
+}
+
+}  // namespace
+
+int HeadsPerProgram(int64_t num_items, int num_kv_heads, int num_threads) {
+  const int64_t enough = kEnoughProgramsPerThread * num_threads;
+  int heads = num_kv_heads;
+  while (heads > 1) {
+    const int64_t programs = num_items * ((num_kv_heads + heads - 1) / heads);
+    if (programs >= enough || programs % num_threads == 0) break;
+    heads = (heads + 1) / 2;
+  }
+  return heads;
+}
+
+void RunSimdV1(const SimdKernels& kernels, DecodeElements elements,
+               const DecodeParams& p, ThreadPool& pool) {
+  const SimdElementKernels& query = kernels.of(elements.query);
+  RunPrograms(
+      kernels, elements, p, NumItems(p), pool,
+      [&](int64_t item) { return WholeItemAt(p, item); },
+      [&](const WorkItem& item, int first_head, SimdScratch& scratch) {
+        for (int head = 0; head < scratch.num_heads(); ++head) {
+          for (int r = 0; r < item.num_rows; ++r) {
+            StoreRow(query, elements.query, p, item.table_row,
+                     first_head + head, item.first_row + r,
+                     scratch.state(head, r), scratch.values(head, r));
+          }
+        }
+      });
+}
+
+void RunSimdSplitK(const SimdKernels& kernels, DecodeElements elements,
+                   const DecodeParams& p, ThreadPool& pool) {
+  const int64_t num_items = NumItems(p);
+  RunPrograms(
+      kernels, elements, p, num_items * p.num_splits, pool,
+      [&](int64_t index) {
+        return SplitItemAt(p, index % num_items,
+                           static_cast<int>(index / num_items));
+      },
+      [&](const WorkItem& item, int first_head, SimdScratch& scratch) {
+        StorePartials(p, item, first_head, scratch);
+      });
+}
+
+void RunSimdReduceSplits(const SimdKernels& kernels, DecodeElements elements,
+                         const DecodeParams& p, ThreadPool& pool) {
+  const SimdElementKernels& query = kernels.of(elements.query);
+  pool.ParallelFor(NumItems(p) * p.num_kv_heads, [&](int64_t program) {
+    thread_local std::vector<float> values;
+    const int kv_head = static_cast<int>(program % p.num_kv_heads);
+    const int64_t item = program / p.num_kv_heads;
+    const int seq = static_cast<int>(item / p.num_row_tiles);
+    const int row_tile = static_cast<int>(item % p.num_row_tiles);
+    const int64_t partial = FirstPartial(p, seq, row_tile);
+    const int64_t stride = PartialRow(p, partial + 1, kv_head, 0) -
+                           PartialRow(p, partial, kv_head, 0);
+    const int first_row = row_tile * p.rows_per_item;
+    const int num_rows = std::min(p.rows_per_item, NumRows(p) - first_row);
+    for (int r = 0; r < num_rows; ++r) {
+      const SoftmaxState state =
+          ReduceRow(p, PartialRow(p, partial, kv_head, r), stride, values);
+      StoreRow(query, elements.query, p, seq, kv_head, first_row + r, state,
+               values.data());
+    }
+  });
+}
+
+}  // namespace paged

@@ -1,0 +1,17 @@
+// The kernels of each storage type for the target that Highway has chosen; null
+// for the target without vectors. One file each, which is compiled once per
+// target.
+#ifndef PAGED_KERNELS_CPU_SIMD_ELEMENT_H_
+#define PAGED_KERNELS_CPU_SIMD_ELEMENT_H_
+
+#include "kernels/cpu/simd_kernels.h"
+
+namespace paged {
+
+const SimdElementKernels* SimdF16();
+const SimdElementKernels* SimdBF16();
+const SimdElementKernels* SimdF32();
+
+}  // namespace paged
+
+#endif  // PAGED_KERNELS_CPU_SIMD_ELEMENT_H_

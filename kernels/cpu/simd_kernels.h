@@ -1,0 +1,53 @@
+// Vector kernels of decode on the CPU, one set per instruction set that this
+// build has; the best that the processor runs is chosen once, at run time.
+//
+// The scalar kernels (decode_kernels.h) are their specification: same work
+// items, same partials, same treatment of NaN and of slots past the context.
+#ifndef PAGED_KERNELS_CPU_SIMD_KERNELS_H_
+#define PAGED_KERNELS_CPU_SIMD_KERNELS_H_
+
+#include <vector>
+
+#include "kernels/core/dtype.h"
+#include "kernels/core/kernel_params.h"
+#include "kernels/core/partition.h"
+#include "kernels/cpu/simd_scratch.h"
+
+namespace paged {
+
+// What is compiled for one storage type and one instruction set.
+struct SimdElementKernels {
+  // As floats; what `to` holds past `dim` stays.
+  void (*load_row)(const void* from, int dim, float* to);
+  // Each value times `factor`, rounded to nearest even.
+  void (*store_row)(const float* from, float factor, int dim, void* to);
+  // The rows of `item` for the kv heads [first_head, first_head + num_heads of
+  // `scratch`). Takes queries from the scratch, leaves states and values there.
+  void (*attend)(const DecodeParams& params, const WorkItem& item,
+                 int first_head, SimdScratch& scratch);
+  // weights[i] = 2^scores[i], of scores of at most 0, minus infinity or NaN.
+  void (*exp2)(const float* scores, int count, float* weights);
+};
+
+struct SimdKernels {
+  const char* target = "";  // Highway's name of the instruction set
+  const SimdElementKernels* f16 = nullptr;
+  const SimdElementKernels* bf16 = nullptr;
+  const SimdElementKernels* f32 = nullptr;
+
+  const SimdElementKernels& of(ElementKind kind) const {
+    if (kind == ElementKind::kF16) return *f16;
+    return kind == ElementKind::kBF16 ? *bf16 : *f32;
+  }
+};
+
+// The best set that this processor runs; null where the build has none.
+const SimdKernels* FindSimdKernels();
+
+// Every set that this processor runs, best first. For tests: it switches the
+// choice of every user of Highway in this process while it runs.
+const std::vector<SimdKernels>& AllSimdKernels();
+
+}  // namespace paged
+
+#endif  // PAGED_KERNELS_CPU_SIMD_KERNELS_H_

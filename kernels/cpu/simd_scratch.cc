@@ -1,0 +1,48 @@
+#include "kernels/cpu/simd_scratch.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace paged {
+namespace {
+
+int RoundUp(int dim) {
+  return (dim + kMaxSimdLanes - 1) / kMaxSimdLanes * kMaxSimdLanes;
+}
+
+}  // namespace
+
+void SimdScratch::Reset(int num_heads, int num_rows, int key_dim,
+                        int value_dim) {
+  num_heads_ = num_heads;
+  num_rows_ = num_rows;
+  query_stride_ = RoundUp(key_dim);
+  value_stride_ = RoundUp(value_dim);
+  const auto rows = static_cast<std::size_t>(num_heads * num_rows);
+  const auto query_floats = rows * static_cast<std::size_t>(query_stride_);
+  const auto value_floats = rows * static_cast<std::size_t>(value_stride_);
+  const std::size_t lane_floats = rows * 2 * kMaxSimdLanes;
+  static_assert(sizeof(SoftmaxState) == 2 * sizeof(float));
+  const std::size_t total =
+      query_floats + value_floats + lane_floats + 2 * rows;
+  if (total > capacity_) {
+    memory_.reset(static_cast<float*>(
+        ::operator new[](total * sizeof(float), std::align_val_t{64})));
+    capacity_ = total;
+  }
+  query_ = memory_.get();
+  values_ = query_ + query_floats;
+  lanes_ = values_ + value_floats;
+  states_ = new (lanes_ + lane_floats) SoftmaxState[rows];
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::size_t stride = static_cast<std::size_t>(query_stride_);
+    std::fill(query_ + row * stride + key_dim, query_ + (row + 1) * stride,
+              0.0f);
+    float* lanes = lanes_ + row * (2 * kMaxSimdLanes);
+    std::fill_n(lanes, kMaxSimdLanes, -std::numeric_limits<float>::infinity());
+    std::fill_n(lanes + kMaxSimdLanes, kMaxSimdLanes, 0.0f);
+  }
+  std::fill_n(values_, value_floats, 0.0f);
+}
+
+}  // namespace paged

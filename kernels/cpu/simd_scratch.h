@@ -1,0 +1,77 @@
+// What one program of the vector kernels works in.
+#ifndef PAGED_KERNELS_CPU_SIMD_SCRATCH_H_
+#define PAGED_KERNELS_CPU_SIMD_SCRATCH_H_
+
+#include <cstddef>
+#include <memory>
+#include <new>
+
+#include "kernels/core/online_softmax.h"
+
+namespace paged {
+
+// Floats of the widest vector; rows are padded to a multiple of it, and start
+// at one.
+inline constexpr int kMaxSimdLanes = 16;
+
+// Rows that are multiplied at once: as many as there are in one chunk.
+inline constexpr int kMaxChunkRows = 8;
+
+// A row count is cut into chunks of 8, 4, 2 and 1.
+constexpr int ChunkRows(int num_rows_left) {
+  return num_rows_left >= 8   ? 8
+         : num_rows_left >= 4 ? 4
+         : num_rows_left >= 2 ? 2
+                              : 1;
+}
+
+// Grows to the largest shape that it has seen, so that runs stop allocating.
+class SimdScratch {
+ public:
+  // Empties the states, zeroes values and the padding of the query.
+  void Reset(int num_heads, int num_rows, int key_dim, int value_dim);
+
+  int num_heads() const { return num_heads_; }
+  int num_rows() const { return num_rows_; }
+  int query_stride() const { return query_stride_; }
+  int value_stride() const { return value_stride_; }
+
+  float* query(int head, int row) {
+    return query_ + RowOf(head, row) * query_stride_;
+  }
+  float* values(int head, int row) {
+    return values_ + RowOf(head, row) * value_stride_;
+  }
+  SoftmaxState& state(int head, int row) { return states_[RowOf(head, row)]; }
+
+  // Running maxima, then running sums, of a chunk of rows; a lane of a row sees
+  // every so-many-th token only.
+  float* lanes(int head, int first_row) {
+    return lanes_ + RowOf(head, first_row) * (2 * kMaxSimdLanes);
+  }
+
+ private:
+  std::ptrdiff_t RowOf(int head, int row) const {
+    return std::ptrdiff_t{head} * num_rows_ + row;
+  }
+
+  struct Free {
+    void operator()(float* memory) const {
+      ::operator delete[](memory, std::align_val_t{64});
+    }
+  };
+  std::unique_ptr<float[], Free> memory_;
+  std::size_t capacity_ = 0;  // floats
+  int num_heads_ = 0;
+  int num_rows_ = 0;
+  int query_stride_ = 0;
+  int value_stride_ = 0;
+  float* query_ = nullptr;
+  float* values_ = nullptr;
+  float* lanes_ = nullptr;
+  SoftmaxState* states_ = nullptr;
+};
+
+}  // namespace paged
+
+#endif  // PAGED_KERNELS_CPU_SIMD_SCRATCH_H_
