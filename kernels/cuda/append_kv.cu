@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/launch_kernel.cuh"
 
 namespace paged {
 namespace {
@@ -70,8 +71,8 @@ cudaError_t LaunchAppendKv(const AppendParams& p, cudaStream_t stream) {
                  : bits % 8 == 0 ? &AppendKvKernel<uint2>
                  : bits % 4 == 0 ? &AppendKvKernel<uint32_t>
                                  : &AppendKvKernel<uint16_t>;
-  kernel<<<ctas, kWarpsPerCta * 32, 0, stream>>>(p);
-  return cudaGetLastError();
+  return LaunchKernel(
+      kernel, {.grid = dim3(ctas), .threads = kWarpsPerCta * 32}, stream, p);
 }
 
 }  // namespace paged

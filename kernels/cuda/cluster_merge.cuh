@@ -16,6 +16,7 @@ namespace paged {
 // visible to all of them.
 __device__ __forceinline__ void ClusterBarrier() {
 #if __CUDA_ARCH__ >= 900
+  __syncwarp();  // the instructions want whole warps
   asm volatile(
       "barrier.cluster.arrive.release.aligned;\n"
       "barrier.cluster.wait.acquire.aligned;" ::

@@ -12,6 +12,7 @@
 #include "kernels/cuda/cluster_merge.cuh"
 #include "kernels/cuda/epilogue.cuh"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/launch_kernel.cuh"
 #include "kernels/cuda/reduce_row.cuh"
 
 namespace paged {
@@ -122,38 +123,33 @@ inline dim3 GridOf(const DecodeParams& p, int num_splits) {
 }
 
 template <IsDecodeInstance V>
+LaunchShape ShapeOf(const DecodeParams& p, int num_splits) {
+  return {.grid = GridOf(p, num_splits),
+          .threads = V::kThreads,
+          .shared_bytes = V::kSharedBytes};
+}
+
+template <IsDecodeInstance V>
 cudaError_t LaunchV1(const DecodeParams& p, cudaStream_t stream) {
-  V1Kernel<V><<<GridOf(p, 1), V::kThreads, V::kSharedBytes, stream>>>(p);
-  return cudaGetLastError();
+  return LaunchKernel(&V1Kernel<V>, ShapeOf<V>(p, 1), stream, p);
 }
 
 template <IsDecodeInstance V>
 cudaError_t LaunchSplitK(const DecodeParams& p, cudaStream_t stream) {
-  SplitKKernel<V>
-      <<<GridOf(p, p.num_splits), V::kThreads, V::kSharedBytes, stream>>>(p);
-  return cudaGetLastError();
+  return LaunchKernel(&SplitKKernel<V>, ShapeOf<V>(p, p.num_splits), stream, p);
 }
 
 template <IsDecodeInstance V>
 cudaError_t LaunchCluster(const DecodeParams& p, cudaStream_t stream) {
-  cudaLaunchAttribute cluster;
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim = {1, static_cast<unsigned>(p.num_splits), 1};
-  cudaLaunchConfig_t config = {};
-  config.gridDim = GridOf(p, p.num_splits);
-  config.blockDim = dim3(V::kThreads);
-  config.dynamicSmemBytes = V::kSharedBytes;
-  config.stream = stream;
-  config.attrs = &cluster;
-  config.numAttrs = 1;
-  return cudaLaunchKernelEx(&config, &ClusterKernel<V>, p);
+  LaunchShape shape = ShapeOf<V>(p, p.num_splits);
+  shape.cluster_splits = static_cast<unsigned>(p.num_splits);
+  return LaunchKernel(&ClusterKernel<V>, shape, stream, p);
 }
 
 template <IsDecodeInstance V>
 cudaError_t LaunchLastCta(const DecodeParams& p, cudaStream_t stream) {
-  LastCtaKernel<V>
-      <<<GridOf(p, p.num_splits), V::kThreads, V::kSharedBytes, stream>>>(p);
-  return cudaGetLastError();
+  return LaunchKernel(&LastCtaKernel<V>, ShapeOf<V>(p, p.num_splits), stream,
+                      p);
 }
 
 // In the order of KernelEnding.

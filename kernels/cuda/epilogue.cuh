@@ -11,11 +11,13 @@
 
 namespace paged {
 
-// Adds a part of a row, scaled to the common maximum. Every merge of partials
-// goes through here, so that equal partials give equal bits.
+// Adds a part of a row, scaled to the common maximum. Every merge goes through
+// here, so that equal parts give equal bits. What an empty part has in its
+// values is nobody's business.
 __device__ __forceinline__ void AddWeighted(float weight, float part_sum,
                                             float4 part, float& total,
                                             float4& sum) {
+  if (part_sum == 0.0f) return;
   total += weight * part_sum;
   sum.x += weight * part.x;
   sum.y += weight * part.y;
@@ -31,8 +33,9 @@ __device__ __forceinline__ void StoreOutput(const DecodeParams& p, int seq,
                                             SoftmaxState state, float4 x) {
   const RowPlace place = RowPlaceOf(p, kv_head, row);
   const float scale = InverseSum(state);
-  const uint2 packed = {Element::Pack(x.x * scale, x.y * scale),
-                        Element::Pack(x.z * scale, x.w * scale)};
+  uint2 packed = {Element::Pack(x.x * scale, x.y * scale),
+                  Element::Pack(x.z * scale, x.w * scale)};
+  if (IsEmpty(state)) packed = {0u, 0u};
   uint16_t* output = static_cast<uint16_t*>(p.output.data) +
                      OffsetOf(p.output, seq, place.token, place.q_head) + dim;
   *reinterpret_cast<uint2*>(output) = packed;

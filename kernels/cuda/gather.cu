@@ -47,10 +47,8 @@ cudaError_t LaunchGatherOf(const DecodeParams& p, uint32_t* sink,
       &GatherKernel<V>, cudaFuncAttributeMaxDynamicSharedMemorySize,
       V::kSharedBytes);
   if (error != cudaSuccess) return error;
-  GatherKernel<V>
-      <<<GridOf(p, p.num_splits), V::kThreads, V::kSharedBytes, stream>>>(p,
-                                                                          sink);
-  return cudaGetLastError();
+  return LaunchKernel(&GatherKernel<V>, ShapeOf<V>(p, p.num_splits), stream, p,
+                      sink);
 }
 
 // Bytes are bytes: the instances of the first element serve all.
@@ -89,8 +87,8 @@ cudaError_t LaunchFill(ElementKind element, void* data, int64_t count,
   auto* kernel = element == ElementKind::kF16
                      ? &FillKernel<DeviceElement<ElementKind::kF16>>
                      : &FillKernel<DeviceElement<ElementKind::kBF16>>;
-  kernel<<<1024, 256, 0, stream>>>(static_cast<uint16_t*>(data), count, seed);
-  return cudaGetLastError();
+  return LaunchKernel(kernel, {.grid = dim3(1024), .threads = 256}, stream,
+                      static_cast<uint16_t*>(data), count, seed);
 }
 
 }  // namespace paged

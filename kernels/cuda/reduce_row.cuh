@@ -34,7 +34,7 @@ __device__ __forceinline__ SoftmaxState StateOf(const DecodeParams& p,
 
 // Adds the splits whose states lanes `first`, `first` + 1, ... hold: all loads
 // first, then the sums in split order. An empty split (also one past the last)
-// has a sum of 0, and what it left in its values is nobody's business.
+// has a sum of 0; its values are not even loaded.
 __device__ __forceinline__ void AddSplits(const float* values,
                                           int64_t split_stride, int first,
                                           float lane_sum, float lane_weight,

@@ -3,6 +3,7 @@
 // Grid    rows (sequence, kv head, row) dealt to CTAs of four warps.
 // Warp    one row.
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/launch_kernel.cuh"
 #include "kernels/cuda/reduce_row.cuh"
 
 namespace paged {
@@ -24,19 +25,19 @@ __global__ void __launch_bounds__(kRowsPerCta * 32)
   ReduceRow<Element>(p, seq, kv_head, row);
 }
 
-const void* FunctionOf(ElementKind output) {
+using ReduceKernel = void (*)(DecodeParams);
+
+ReduceKernel KernelOf(ElementKind output) {
   return output == ElementKind::kF16
-             ? reinterpret_cast<const void*>(
-                   &ReduceSplitsKernel<DeviceElement<ElementKind::kF16>>)
-             : reinterpret_cast<const void*>(
-                   &ReduceSplitsKernel<DeviceElement<ElementKind::kBF16>>);
+             ? &ReduceSplitsKernel<DeviceElement<ElementKind::kF16>>
+             : &ReduceSplitsKernel<DeviceElement<ElementKind::kBF16>>;
 }
 
 }  // namespace
 
 cudaError_t PrepareReduceSplits(ElementKind output) {
   cudaFuncAttributes attributes;  // asking for them loads the kernel
-  return cudaFuncGetAttributes(&attributes, FunctionOf(output));
+  return cudaFuncGetAttributes(&attributes, KernelOf(output));
 }
 
 cudaError_t LaunchReduceSplits(ElementKind output, const DecodeParams& p,
@@ -44,10 +45,9 @@ cudaError_t LaunchReduceSplits(ElementKind output, const DecodeParams& p,
   const int64_t rows = int64_t{p.num_seqs} * p.num_kv_heads * NumRows(p);
   const unsigned ctas =
       static_cast<unsigned>((rows + kRowsPerCta - 1) / kRowsPerCta);
-  DecodeParams params = p;
-  void* arguments[] = {&params};
-  return cudaLaunchKernel(FunctionOf(output), dim3(ctas),
-                          dim3(kRowsPerCta * 32), arguments, 0, stream);
+  return LaunchKernel(KernelOf(output),
+                      {.grid = dim3(ctas), .threads = kRowsPerCta * 32}, stream,
+                      p);
 }
 
 }  // namespace paged

@@ -18,6 +18,10 @@ using internal::Overlap;
 absl::Status CheckCounts(const AppendKvArgs& a) {
   PAGED_RETURN_IF_ERROR(CheckAtLeast("num_tokens", a.num_tokens, 0));
   PAGED_RETURN_IF_ERROR(CheckAtLeast("num_kv_heads", a.num_kv_heads, 1));
+  // Programs of one launch.
+  PAGED_RETURN_IF_ERROR(CheckRange("num_tokens * num_kv_heads",
+                                   int64_t{a.num_tokens} * a.num_kv_heads, 0,
+                                   std::numeric_limits<int32_t>::max()));
   PAGED_RETURN_IF_ERROR(
       CheckRange("head_dim", a.head_dim, 1, internal::kMaxHeadDim));
   PAGED_RETURN_IF_ERROR(

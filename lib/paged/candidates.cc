@@ -81,7 +81,9 @@ DecodePlan SeedOf(const DecodeProblem& problem, const DeviceProfile& profile,
 // thrust and reference: nothing to choose, and no model.
 DecodePlan BaselinePlan(DecodePlan plan, Variant variant) {
   plan.variant = variant;
-  plan.workspace_bytes = WorkspaceLayoutOf(plan).total_bytes;
+  const WorkspaceLayout layout = WorkspaceLayoutOf(plan);
+  plan.control_bytes = layout.control_bytes;
+  plan.workspace_bytes = layout.total_bytes;
   return plan;
 }
 
@@ -99,6 +101,10 @@ Obstacle Complete(Choice choice, const DeviceProfile& profile,
                           plan.num_row_tiles * plan.num_splits;
   if (num_ctas > kMaxCtas) return Obstacle::kGridSize;
   plan.num_ctas = static_cast<int64_t>(num_ctas);
+  if (plan.reduction == Reduction::kLastCta &&
+      plan.num_ctas / plan.num_splits > kMaxArrivalCounters) {
+    return Obstacle::kCounters;
+  }
   const WorkspaceLayout layout = WorkspaceLayoutOf(plan);
   plan.control_bytes = layout.control_bytes;
   plan.workspace_bytes = layout.total_bytes;
@@ -109,35 +115,37 @@ Obstacle Complete(Choice choice, const DeviceProfile& profile,
   return Obstacle::kNone;
 }
 
-// The reductions to weigh for a split count, kNone past the last. Left to
-// itself, the cluster is for devices that are not full: clusters wait for SMs
-// of one neighbourhood to fall free together (H200, 8 x 1024, 8 kv heads in 2
-// splits: slower than no split at all).
+// The reductions to weigh for a split count, kNone past the last.
 std::array<Reduction, kReductions.size()> ReductionsFor(
-    int num_splits, const DecodePlan& seed, const DeviceProfile& profile,
+    int num_splits, const DeviceProfile& profile,
     const DecodeOptions& options) {
   const Reduction forced = options.reduction.value_or(Reduction::kAuto);
-  const double num_ctas = static_cast<double>(seed.shape.num_seqs) *
-                          seed.shape.num_kv_heads * seed.num_row_tiles *
-                          num_splits;
   std::array<Reduction, kReductions.size()> result;
   result.fill(Reduction::kNone);
   std::size_t count = 0;
   for (Reduction reduction : kReductions) {
     if (forced != Reduction::kAuto && reduction != forced) continue;
     if (!CanReduce(reduction, profile)) continue;
-    if (reduction == Reduction::kCluster) {
-      if (num_splits > kMaxSplitsOfCluster) continue;
-      if (forced == Reduction::kAuto && num_ctas > profile.num_units) continue;
+    if (reduction == Reduction::kCluster && num_splits > kMaxSplitsOfCluster) {
+      continue;
     }
     result[count++] = reduction;
   }
   return result;
 }
 
+// The CTAs of a cluster start together, on SMs of one neighbourhood (a GPC),
+// and neighbourhoods do not divide evenly: with half of the slots taken all
+// clusters start at once, with more of them some wait for a second wave (H200,
+// 8 x 1024 with 4 kv heads in 4 splits: 8.5 us at 128 of 264 slots, 12.6 us at
+// 128 of 132). Only for plans that are free to avoid it.
+bool LacksClusterRoom(const DecodePlan& plan, const DeviceProfile& profile) {
+  return plan.reduction == Reduction::kCluster &&
+         2 * plan.num_ctas > int64_t{plan.resident_ctas} * profile.num_units;
+}
+
 void VisitInstances(Choice choice, const DecodePlan& seed,
-                    const DeviceProfile& profile,
-                    const std::optional<InstanceChoice>& forced,
+                    const DeviceProfile& profile, const DecodeOptions& options,
                     CandidateVisitor visit) {
   const DecodeShape& s = seed.shape;
   if (profile.kind == DeviceKind::kCpu) {
@@ -149,7 +157,7 @@ void VisitInstances(Choice choice, const DecodePlan& seed,
     return;
   }
   for (const InstanceConfig& config : kInstances) {
-    if (!Serves(config, s, forced)) continue;
+    if (!Serves(config, s, options.instance)) continue;
     DecodePlan plan = seed;
     plan.instance = {s.kv_dtype, s.head_dim, config.shape.warps,
                      config.shape.stages};
@@ -157,6 +165,11 @@ void VisitInstances(Choice choice, const DecodePlan& seed,
     Obstacle obstacle = Complete(choice, profile, plan);
     if (config.shared_bytes() > profile.shared_bytes_per_cta) {
       obstacle = Obstacle::kSharedMemory;
+    } else if (obstacle == Obstacle::kNone &&
+               options.reduction.value_or(Reduction::kAuto) ==
+                   Reduction::kAuto &&
+               LacksClusterRoom(plan, profile)) {
+      obstacle = Obstacle::kClusterRoom;
     }
     visit(plan, obstacle);
   }
@@ -189,15 +202,12 @@ absl::Status VisitCandidates(const DecodeProblem& problem,
     return absl::OkStatus();
   }
   const auto visit_whole = [&] {
-    VisitInstances({1, Reduction::kNone}, seed, profile, options.instance,
-                   visit);
+    VisitInstances({1, Reduction::kNone}, seed, profile, options, visit);
   };
   const auto visit_splits = [&](int num_splits) {
-    for (Reduction reduction :
-         ReductionsFor(num_splits, seed, profile, options)) {
+    for (Reduction reduction : ReductionsFor(num_splits, profile, options)) {
       if (reduction == Reduction::kNone) break;
-      VisitInstances({num_splits, reduction}, seed, profile, options.instance,
-                     visit);
+      VisitInstances({num_splits, reduction}, seed, profile, options, visit);
     }
   };
   const bool may_be_whole = variant != Variant::kSplitK;
@@ -227,6 +237,15 @@ std::string Describe(Obstacle obstacle, const DecodePlan& plan,
     case Obstacle::kResidency:
       return absl::StrCat("no CTA of ", plan.instance.warps,
                           " warps fits an SM of the device");
+    case Obstacle::kCounters:
+      return absl::StrCat("reduction last_cta counts at most ",
+                          kMaxArrivalCounters,
+                          " sequences x kv heads x row tiles; got ",
+                          plan.num_ctas / plan.num_splits);
+    case Obstacle::kClusterRoom:
+      return absl::StrCat("clusters fill more than half of the device's ",
+                          plan.resident_ctas * profile.num_units,
+                          " slots, so that some would wait");
     case Obstacle::kGridSize:
       return absl::StrCat(
           "num_seqs * num_kv_heads * row tiles * splits must be at most "

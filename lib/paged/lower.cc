@@ -73,26 +73,23 @@ ElementKind KindOf(DType dtype) {
 
 WorkspaceLayout WorkspaceLayoutOf(const DecodePlan& plan) {
   if (plan.variant == Variant::kThrust) {
-    return {.total_bytes = ThrustWorkspaceBytes(KindOf(plan.shape.kv_dtype),
+    return {.control_bytes = kControlBytes,
+            .total_bytes = kControlBytes +
+                           ThrustWorkspaceBytes(KindOf(plan.shape.kv_dtype),
                                                 ParamsOf(plan))};
   }
   if (plan.reduction == Reduction::kNone ||
       plan.reduction == Reduction::kCluster) {
     return {};
   }
-  WorkspaceLayout layout;
   const DecodeShape& s = plan.shape;
-  const std::size_t num_items = static_cast<std::size_t>(s.num_seqs) *
-                                static_cast<std::size_t>(plan.num_row_tiles);
-  const std::size_t num_programs =
-      num_items * static_cast<std::size_t>(s.num_kv_heads);
-  if (plan.reduction == Reduction::kLastCta) {
-    layout.control_bytes = num_programs * sizeof(uint32_t);
-  }
-  const std::size_t num_rows = num_programs *
+  const std::size_t num_rows = static_cast<std::size_t>(s.num_seqs) *
+                               static_cast<std::size_t>(plan.num_row_tiles) *
                                static_cast<std::size_t>(plan.num_splits) *
+                               static_cast<std::size_t>(s.num_kv_heads) *
                                static_cast<std::size_t>(plan.rows_per_item);
-  layout.states_offset = RoundUp(layout.control_bytes);
+  WorkspaceLayout layout{.control_bytes = kControlBytes,
+                         .states_offset = kControlBytes};
   layout.values_offset =
       RoundUp(layout.states_offset + num_rows * sizeof(SoftmaxState));
   layout.total_bytes =
@@ -171,9 +168,14 @@ absl::StatusOr<Launch> Lower(const DecodePlan& plan, const DecodeArgs& args,
     params.partials = {
         reinterpret_cast<SoftmaxState*>(base + layout.states_offset),
         reinterpret_cast<float*>(base + layout.values_offset)};
-    if (layout.control_bytes != 0) {
+    if (plan.reduction == Reduction::kLastCta) {
       params.arrivals = reinterpret_cast<uint32_t*>(base);
     }
+  }
+  if (plan.variant == Variant::kThrust) {
+    launch.workspace.data =
+        static_cast<std::byte*>(context.workspace.data) + plan.control_bytes;
+    launch.workspace.bytes -= plan.control_bytes;
   }
   return launch;
 }

@@ -41,6 +41,11 @@ TEST(AppendRulesTest, BrokenRulesAreRefusedByName) {
   } rules[] = {
       {[](auto& a) { a.num_tokens = -1; },
        "num_tokens must be at least 0; got -1"},
+      {[](auto& a) {
+         a.num_tokens = 1 << 30;
+         a.num_kv_heads = 2;
+       },
+       "num_tokens * num_kv_heads must be 0 to 2147483647; got 2147483648"},
       {[](auto& a) { a.num_kv_heads = 0; },
        "num_kv_heads must be at least 1; got 0"},
       {[](auto& a) { a.head_dim = 0; }, "head_dim must be 1 to 4096; got 0"},

@@ -83,7 +83,7 @@ TEST(PredictUsTest, AFullDeviceIsBoundByItsBandwidth) {
   const DecodePlan plan = V1Plan({64, 8, 4, 4096}, h200);
   const double memory_us = 1073741824 / (h200.bandwidth_gb_per_s * 1e3);
   EXPECT_GT(plan.predicted_us, h200.v1_fixed_us + memory_us);
-  EXPECT_LT(plan.predicted_us, h200.v1_fixed_us + 1.03 * memory_us);
+  EXPECT_LT(plan.predicted_us, h200.v1_fixed_us + 1.10 * memory_us);
 }
 
 TEST(PredictUsTest, AnEmptyDeviceIsBoundByItsBusiestSm) {

@@ -154,9 +154,8 @@ TEST(LowerTest, OnlyTheLastCtaIsGivenCounters) {
   lower.context.workspace.bytes = lower.plan.workspace_bytes;
   const DecodeParams params = lower()->params;
   EXPECT_EQ(static_cast<void*>(params.arrivals), lower.context.workspace.data);
-  // 8 sequences x 4 heads of 4 bytes, rounded up to 256.
   EXPECT_EQ(reinterpret_cast<char*>(params.partials.states),
-            reinterpret_cast<char*>(params.arrivals) + 256);
+            reinterpret_cast<char*>(params.arrivals) + kControlBytes);
   lower.plan = PlanOf(lower.args, lower.profile,
                       {.splits = 5, .reduction = Reduction::kCluster});
   EXPECT_EQ(lower()->params.partials.states, nullptr);
@@ -167,7 +166,7 @@ TEST(LowerTest, ASmallWorkspaceIsRefusedWithWhatIsNeeded) {
   lower.context.workspace.bytes -= 1;
   const absl::Status status = lower().status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(status.message(), "workspace must hold 166400 bytes; got 166399");
+  EXPECT_EQ(status.message(), "workspace must hold 231936 bytes; got 231935");
   lower.context.workspace = {};
   EXPECT_EQ(lower().status().code(), absl::StatusCode::kResourceExhausted);
 }

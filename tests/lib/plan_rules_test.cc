@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 
+#include "paged/internal/lower.h"
 #include "paged/plan.h"
 #include "tests/lib/shapes.h"
 
@@ -70,8 +71,9 @@ TEST(PlanRulesTest, WorkspaceHoldsEveryPartialOnce) {
   // states end on a multiple of 256.
   const DecodePlan plan =
       Plan({.splits = 5, .reduction = Reduction::kSecondPass});
-  EXPECT_EQ(plan.workspace_bytes, 320u * 8 + 320u * 128 * 4);
-  EXPECT_EQ(plan.control_bytes, 0u);
+  EXPECT_EQ(plan.control_bytes, internal::kControlBytes);
+  EXPECT_EQ(plan.workspace_bytes,
+            internal::kControlBytes + 320u * 8 + 320u * 128 * 4);
 }
 
 TEST(PlanRulesTest, UnresolvedConflictsAreRefused) {
@@ -163,19 +165,38 @@ TEST(PlanRulesTest, AForcedReductionIsTakenOrRefused) {
             "splits must be at most 8 with reduction cluster; got 9");
 }
 
-TEST(PlanRulesTest, EachReductionNeedsTheWorkspaceThatItTouches) {
+TEST(PlanRulesTest, AClusterNeedsNoWorkspaceAndTheOthersTheSame) {
   const auto plan = [](Reduction reduction) {
     return Plan({.splits = 4, .reduction = reduction});
   };
   EXPECT_EQ(plan(Reduction::kCluster).workspace_bytes, 0u);
-  const DecodePlan second_pass = plan(Reduction::kSecondPass);
-  EXPECT_EQ(second_pass.control_bytes, 0u);
-  EXPECT_GT(second_pass.workspace_bytes, 0u);
-  // One count for each (item, kv head).
-  const DecodePlan last_cta = plan(Reduction::kLastCta);
-  EXPECT_EQ(last_cta.control_bytes,
-            static_cast<std::size_t>(last_cta.num_ctas / 4 * 4));
-  EXPECT_GT(last_cta.workspace_bytes, second_pass.workspace_bytes);
+  EXPECT_GT(plan(Reduction::kSecondPass).workspace_bytes, 0u);
+  EXPECT_EQ(plan(Reduction::kLastCta).workspace_bytes,
+            plan(Reduction::kSecondPass).workspace_bytes);
+}
+
+TEST(PlanRulesTest, TheLastCtaCountsUpToItsControlArea) {
+  const auto plan = [](int num_seqs, const DecodeOptions& options) {
+    return MakePlan(ProblemOf({num_seqs, 4, 2, 64}), H200Profile(), options);
+  };
+  const DecodeOptions last_cta{.splits = 2, .reduction = Reduction::kLastCta};
+  EXPECT_TRUE(plan(4096, last_cta).ok());
+  EXPECT_EQ(plan(4097, last_cta).status().message(),
+            "no plan can run on NVIDIA H200: reduction last_cta counts at most "
+            "16384 sequences x kv heads x row tiles; got 16388");
+  EXPECT_TRUE(plan(4097, {.splits = 2}).ok());
+}
+
+TEST(PlanRulesTest, ClustersAreLeftAloneWhereTheyWouldWaitForOneAnother) {
+  // 64 sequences x 8 kv heads x 2 splits are more than half of any H200.
+  const DecodeProblem problem = ProblemOf({64, 8, 4, 4096});
+  const Explanation explanation =
+      Explain(problem, H200Profile(), {.splits = 2}).value();
+  EXPECT_NE(explanation.chosen.reduction, Reduction::kCluster);
+  EXPECT_EQ(MakePlan(problem, H200Profile(),
+                     {.splits = 2, .reduction = Reduction::kCluster})
+                ->reduction,
+            Reduction::kCluster);
 }
 
 TEST(PlanRulesTest, EveryPlanOfASmallDeviceFitsIt) {

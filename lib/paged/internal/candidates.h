@@ -20,6 +20,8 @@ enum class Obstacle : uint8_t {
   kSharedMemory,  // a CTA needs more than the device grants one
   kResidency,     // no CTA fits an SM's registers, threads or shared memory
   kGridSize,      // more CTAs than a launch may have
+  kCounters,      // more (item, kv head) pairs than the last CTA can count
+  kClusterRoom,   // clusters would wait for one another; only left to itself
 };
 
 using CandidateVisitor =

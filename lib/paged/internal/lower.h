@@ -3,6 +3,7 @@
 #define PAGED_LIB_PAGED_INTERNAL_LOWER_H_
 
 #include <cstddef>
+#include <cstdint>
 
 #include "absl/status/statusor.h"
 #include "kernels/core/append_params.h"
@@ -16,6 +17,12 @@
 namespace paged::internal {
 
 ElementKind KindOf(DType dtype);
+
+// The counters of reductions, the same bytes of every workspace: plans of any
+// kind may take turns in one, and none overwrites what another relies on.
+inline constexpr std::size_t kControlBytes = 64 * 1024;
+// (item, kv head) pairs that the reduction last_cta can count.
+inline constexpr int64_t kMaxArrivalCounters = kControlBytes / 4;
 
 // Where a plan keeps what in its workspace, in bytes from its start. The
 // control area comes first; each part is aligned to kWorkspaceAlignment, and
