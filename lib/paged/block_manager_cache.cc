@@ -64,7 +64,13 @@ absl::Status BlockManager::Commit(SequenceHandle handle, int64_t num_computed,
   const auto end = static_cast<int32_t>(std::min(
       static_cast<int64_t>(prefix.digests.size()), num_computed / size));
   const int32_t* row = state.sequences.Row(handle.slot);
+  constexpr int32_t kAhead = 8;
   for (int32_t i = sequence->committed_blocks; i < end; ++i) {
+    if (i + kAhead < end) {
+      state.index.PrefetchEntry(
+          prefix.digests[static_cast<std::size_t>(i + kAhead)]);
+      state.index.PrefetchDigest(row[i + kAhead]);
+    }
     Publish(state, *sequence, row[i],
             {.digest = &prefix.digests[static_cast<std::size_t>(i)],
              .tokens = state.index.verifies()

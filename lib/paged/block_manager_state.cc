@@ -19,6 +19,14 @@ BlockManagerState::BlockManagerState(const BlockManagerOptions& opts)
 
 int32_t BlockManagerState::EvictOldest() {
   const int32_t block = pool.PopOldestIdle();
+  if (pool.num_idle() > 1) {
+    // Evictions come in runs, and each reads four places of a large pool.
+    const int32_t next = pool.OldestIdle();
+    const int32_t after = pool.IdleAfter(next);
+    pool.Prefetch(after);
+    index.PrefetchDigest(after);
+    index.PrefetchEntry(index.digest(next));
+  }
   events.Add({.kind = BlockEventKind::kEvicted,
               .block = block,
               .digest = index.digest(block)});
@@ -51,15 +59,18 @@ void BlockManagerState::DropColumns(Sequence& sequence, int32_t num_columns) {
 PrefixMatch BlockManagerState::Match(const Prefix& prefix, int64_t max_blocks,
                                      int32_t* row) const {
   // Look-ups are independent, and each a miss in the caches: ask early.
-  constexpr int64_t kAhead = 8;
+  constexpr int64_t kAhead = 16;
   const BlockDigest* digests = prefix.digests.data();
   const int32_t* tokens = prefix.tokens.data();
   for (int64_t i = 0; i < std::min(kAhead, max_blocks); ++i) {
-    index.Prefetch(digests[i]);
+    index.PrefetchEntry(digests[i]);
   }
   PrefixMatch match;
   for (int64_t i = 0; i < max_blocks; ++i) {
-    if (i + kAhead < max_blocks) index.Prefetch(digests[i + kAhead]);
+    if (i + kAhead < max_blocks) {
+      index.PrefetchEntry(digests[i + kAhead]);
+      index.PrefetchCandidate(digests[i + kAhead / 2]);
+    }
     const int32_t block = index.Find(
         {.digest = &digests[i],
          .tokens = index.verifies() ? tokens + i * options.block_size : nullptr,
@@ -67,7 +78,10 @@ PrefixMatch BlockManagerState::Match(const Prefix& prefix, int64_t max_blocks,
     if (block < 0) break;
     match.num_idle += pool.IsIdle(block) ? 1 : 0;
     match.last_content = index.content(block);
-    if (row != nullptr) row[i] = block;
+    if (row != nullptr) {
+      pool.Prefetch(block);
+      row[i] = block;
+    }
     match.num_blocks = i + 1;
   }
   return match;

@@ -19,22 +19,11 @@ PoolLists::PoolLists(int64_t num_blocks, int num_quarantines)
 }
 
 int32_t PoolLists::PopOldestIdle() {
-  const int32_t block = links_[At(IdleSentinel())].next;
+  const int32_t block = OldestIdle();
   Unlink(block);
   --num_idle_;
   states_[At(block)] = 1;
   return block;
-}
-
-void PoolLists::Wake(int32_t block) {
-  uint32_t& state = states_[At(block)];
-  Unlink(block);
-  if (state & kQuarantined) {
-    state &= ~kQuarantined;
-    --num_quarantined_;
-  } else {
-    --num_idle_;
-  }
 }
 
 void PoolLists::Settle(int32_t block) {
@@ -80,12 +69,6 @@ void PoolLists::PushBack(int32_t sentinel, int32_t block) {
   links_[At(block)] = {last, sentinel};
   links_[At(last)].next = block;
   links_[At(sentinel)].previous = block;
-}
-
-void PoolLists::Unlink(int32_t block) {
-  const Links links = links_[At(block)];
-  links_[At(links.previous)].next = links.next;
-  links_[At(links.next)].previous = links.previous;
 }
 
 std::vector<int32_t> PoolLists::FreeBlocks() const {

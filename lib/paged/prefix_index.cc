@@ -24,22 +24,10 @@ PrefixIndex::PrefixIndex(int64_t num_blocks, int block_size, bool verify_tokens)
   tokens_.resize(digests_.size() * block_size_);
 }
 
-bool PrefixIndex::Matches(int32_t block, const PrefixKey& key) const {
-  if (digests_[At(block)] != *key.digest) return false;
-  if (!verifies_) return true;
+bool PrefixIndex::HoldsContent(int32_t block, const PrefixKey& key) const {
   return contents_[At(block)].parent == key.parent &&
          std::equal(key.tokens, key.tokens + block_size_,
                     tokens_.data() + At(block) * block_size_);
-}
-
-int32_t PrefixIndex::Find(const PrefixKey& key) const {
-  const uint32_t tag = Tag(*key.digest);
-  for (std::size_t i = Home(tag); entries_[i].block >= 0; i = (i + 1) & mask_) {
-    if (entries_[i].tag == tag && Matches(entries_[i].block, key)) {
-      return entries_[i].block;
-    }
-  }
-  return -1;
 }
 
 void PrefixIndex::Insert(int32_t block, const PrefixKey& key) {

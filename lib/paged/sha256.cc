@@ -1,6 +1,5 @@
 #include "paged/internal/sha256.h"
 
-#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -31,6 +30,15 @@ uint32_t LoadBigEndian(const unsigned char* bytes) {
   return static_cast<uint32_t>(bytes[0]) << 24 |
          static_cast<uint32_t>(bytes[1]) << 16 |
          static_cast<uint32_t>(bytes[2]) << 8 | static_cast<uint32_t>(bytes[3]);
+}
+
+void StoreBigEndian(const Sha256State& state, unsigned char* bytes) {
+  for (std::size_t i = 0; i < 8; ++i) {
+    const uint32_t word = std::endian::native == std::endian::little
+                              ? __builtin_bswap32(state[i])
+                              : state[i];
+    std::memcpy(bytes + 4 * i, &word, 4);
+  }
 }
 
 void CompressChunk(Sha256State& state, const unsigned char* chunk) {
@@ -102,19 +110,29 @@ void Sha256::Update(const void* bytes, std::size_t num_bytes) {
 }
 
 void Sha256::Finish(unsigned char* digest) {
-  // A 1 bit, zeros, and the length in bits as 8 big-endian bytes (5.1.1).
-  const std::size_t end = num_buffered_ + 9 <= 64 ? 64 : 128;
-  buffer_[num_buffered_] = 0x80;
-  std::fill(buffer_.begin() + static_cast<std::ptrdiff_t>(num_buffered_) + 1,
-            buffer_.begin() + static_cast<std::ptrdiff_t>(end), uint8_t{0});
-  const uint64_t num_bits = num_bytes_ * 8;
+  compress_(state_, buffer_.data(),
+            PadSha256(buffer_.data(), num_buffered_, num_bytes_));
+  StoreBigEndian(state_, digest);
+}
+
+std::size_t PadSha256(unsigned char* chunks, std::size_t num_tail,
+                      uint64_t num_bytes) {
+  // A 1 bit, zeros, and the length in bits as 8 big-endian bytes.
+  const std::size_t end = (num_tail + 9 + 63) / 64 * 64;
+  chunks[num_tail] = 0x80;
+  std::memset(chunks + num_tail + 1, 0, end - num_tail - 1);
+  const uint64_t num_bits = num_bytes * 8;
   for (std::size_t i = 0; i < 8; ++i) {
-    buffer_[end - 1 - i] = static_cast<unsigned char>(num_bits >> (8 * i));
+    chunks[end - 1 - i] = static_cast<unsigned char>(num_bits >> (8 * i));
   }
-  compress_(state_, buffer_.data(), end / 64);
-  for (std::size_t i = 0; i < 32; ++i) {
-    digest[i] = static_cast<unsigned char>(state_[i / 4] >> (24 - 8 * (i % 4)));
-  }
+  return end / 64;
+}
+
+void Sha256OfPadded(const unsigned char* chunks, std::size_t num_chunks,
+                    unsigned char* digest) {
+  Sha256State state = kInitialState;
+  BestCompress()(state, chunks, num_chunks);
+  StoreBigEndian(state, digest);
 }
 
 }  // namespace paged::internal

@@ -47,6 +47,14 @@ class PoolLists {
     return block;
   }
   int32_t PopOldestIdle();
+  // The block that is popped next, and the one after another; there must be
+  // one.
+  int32_t OldestIdle() const { return links_[At(IdleSentinel())].next; }
+  int32_t IdleAfter(int32_t block) const { return links_[At(block)].next; }
+  void Prefetch(int32_t block) const {
+    __builtin_prefetch(&states_[At(block)], 1);
+    __builtin_prefetch(&links_[At(block)], 1);
+  }
 
   void Reference(int32_t block) {
     uint32_t& state = states_[At(block)];
@@ -103,11 +111,25 @@ class PoolLists {
     return IdleSentinel() + 1 + quarantine;
   }
 
-  void Wake(int32_t block);    // off its list, to be referenced
+  // Off its list, to be referenced.
+  void Wake(int32_t block) {
+    uint32_t& state = states_[At(block)];
+    Unlink(block);
+    if (state & kQuarantined) {
+      state &= ~kQuarantined;
+      --num_quarantined_;
+    } else {
+      --num_idle_;
+    }
+  }
   void Settle(int32_t block);  // onto a list, without references
   void SettleAvailable(int32_t block);
   void PushBack(int32_t sentinel, int32_t block);
-  void Unlink(int32_t block);
+  void Unlink(int32_t block) {
+    const Links links = links_[At(block)];
+    links_[At(links.previous)].next = links.next;
+    links_[At(links.next)].previous = links.previous;
+  }
   std::vector<int32_t> ListFrom(int32_t sentinel) const;
 
   int64_t num_blocks_;

@@ -35,10 +35,31 @@ class PrefixIndex {
   bool verifies() const { return verifies_; }
   int64_t size() const { return size_; }
 
-  void Prefetch(const BlockDigest& digest) const {
+  // What the caches must hold for a look-up: first the entry, then, once that
+  // has come, the digest of its block.
+  void PrefetchEntry(const BlockDigest& digest) const {
     __builtin_prefetch(&entries_[Home(Tag(digest))]);
   }
-  int32_t Find(const PrefixKey& key) const;  // a block, or -1
+  void PrefetchCandidate(const BlockDigest& digest) const {
+    const int32_t block = entries_[Home(Tag(digest))].block;
+    if (block >= 0) PrefetchDigest(block);
+  }
+  void PrefetchDigest(int32_t block) const {
+    __builtin_prefetch(&digests_[At(block)]);
+  }
+  // A block, or -1.
+  int32_t Find(const PrefixKey& key) const {
+    const uint32_t tag = Tag(*key.digest);
+    for (std::size_t i = Home(tag); entries_[i].block >= 0;
+         i = (i + 1) & mask_) {
+      if (entries_[i].tag == tag &&
+          digests_[At(entries_[i].block)] == *key.digest &&
+          (!verifies_ || HoldsContent(entries_[i].block, key))) {
+        return entries_[i].block;
+      }
+    }
+    return -1;
+  }
   // `key` must not be there, nor `block` be indexed.
   void Insert(int32_t block, const PrefixKey& key);
   void Erase(int32_t block);
@@ -68,7 +89,7 @@ class PrefixIndex {
     return static_cast<uint32_t>(digest.words[0]);
   }
   std::size_t Home(uint32_t tag) const { return tag & mask_; }
-  bool Matches(int32_t block, const PrefixKey& key) const;
+  bool HoldsContent(int32_t block, const PrefixKey& key) const;
 
   bool verifies_;
   std::size_t block_size_;

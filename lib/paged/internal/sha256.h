@@ -23,6 +23,16 @@ void CompressPortable(Sha256State& state, const unsigned char* chunks,
 // The version for this CPU's SHA instructions; null if it has none.
 Sha256Compress AcceleratedCompress();
 
+// Follows the last `num_tail` bytes of a message of `num_bytes`, which begin
+// `chunks`, with the padding of section 5.1.1. Returns how many chunks of 64
+// bytes that makes.
+std::size_t PadSha256(unsigned char* chunks, std::size_t num_tail,
+                      uint64_t num_bytes);
+
+// Writes the 32 bytes of the digest of a message that is padded already.
+void Sha256OfPadded(const unsigned char* chunks, std::size_t num_chunks,
+                    unsigned char* digest);
+
 class Sha256 {
  public:
   Sha256();

@@ -116,6 +116,21 @@ TEST(BlockDigestTest, HashesLengthFramedBytes) {
                                       Little(8, 4) + Little(9, 4)));
 }
 
+// Long blocks are hashed in pieces, short ones laid out whole: alike.
+TEST(BlockDigestTest, BlocksOfAnySizeAreFramedAlike) {
+  for (const int block_size : {1, 3, 4, 5, 6, 255, 256, 257, 1000}) {
+    const std::vector<int32_t> tokens(static_cast<std::size_t>(block_size), 5);
+    std::string message(32, '\0');
+    message += Little(static_cast<uint64_t>(block_size), 8);
+    for (const int32_t token : tokens) {
+      message += Little(static_cast<uint64_t>(token), 4);
+    }
+    BlockDigest digest;
+    DigestBlocks({}, tokens, block_size, absl::MakeSpan(&digest, 1));
+    EXPECT_EQ(Bytes(digest), HashOf(message)) << block_size;
+  }
+}
+
 // BR-152: also (type A, "x") and (type B, "x"); and no text may slip from one
 // field to the next.
 TEST(BlockDigestTest, DomainsDoNotMeet) {
