@@ -15,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "benchmarks/bench_flags.h"
 #include "benchmarks/measurer.h"
+#include "benchmarks/plain_names.h"
 #include "benchmarks/record_file.h"
 
 namespace paged::benchmarks {
@@ -26,33 +27,6 @@ int ExitCodeOf(const absl::Status& status) {
                std::string(status.message()).c_str());
   return absl::IsInvalidArgument(status) ? 2 : 3;
 }
-
-// Names without Google Benchmark's additions, as other programs look them up.
-void StripSuffixes(std::vector<benchmark::BenchmarkReporter::Run>& runs) {
-  for (auto& run : runs) {
-    run.run_name.iterations.clear();
-    run.run_name.time_type.clear();
-  }
-}
-
-class PlainNamesConsole : public benchmark::ConsoleReporter {
- public:
-  PlainNamesConsole() : ConsoleReporter(OO_Tabular) {}
-  void ReportRuns(const std::vector<Run>& runs) override {
-    std::vector<Run> plain = runs;
-    StripSuffixes(plain);
-    ConsoleReporter::ReportRuns(plain);
-  }
-};
-
-class PlainNamesJson : public benchmark::JSONReporter {
- public:
-  void ReportRuns(const std::vector<Run>& runs) override {
-    std::vector<Run> plain = runs;
-    StripSuffixes(plain);
-    JSONReporter::ReportRuns(plain);
-  }
-};
 
 // Measures a shape when the first of its rows is asked for.
 class RowCache {

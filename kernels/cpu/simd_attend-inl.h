@@ -1,6 +1,7 @@
 // The loop of the vector kernels: the rows of an item, for several kv heads,
 // against its tiles. As AttendRange of attend_range.h, with the tiles outermost
 // and the heads inside, the order in which a block of all heads lies in memory.
+// The tiles of a head come in one order, whatever heads share a program.
 #if defined(PAGED_KERNELS_CPU_SIMD_ATTEND_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef PAGED_KERNELS_CPU_SIMD_ATTEND_INL_H_
 #undef PAGED_KERNELS_CPU_SIMD_ATTEND_INL_H_
@@ -18,49 +19,11 @@
 #include "kernels/cpu/simd_ops-inl.h"
 #include "kernels/cpu/simd_scratch.h"
 #include "kernels/cpu/simd_tile-inl.h"
+#include "kernels/cpu/simd_turns-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace paged {
 namespace HWY_NAMESPACE {
-
-// Where one tile's tokens lie, for kv head 0. Past `num_tokens` the last token
-// is repeated: what lies behind the context is never read.
-template <typename Kv>
-struct Tile {
-  int num_tokens;
-  const Kv* keys[kTileTokens];
-  const Kv* values[kTileTokens];
-};
-
-template <typename Kv>
-HWY_INLINE void FindTile(const DecodeParams& p, const WorkItem& item,
-                         int tile_idx, Tile<Kv>& tile) {
-  const int first = tile_idx * kTileTokens;
-  const int32_t* table = p.block_tables + item.table_row * p.block_table_stride;
-  tile.num_tokens = std::min(kTileTokens, item.context_len - first);
-  SlotPlace place = PlaceOf(first, p.block_size);
-  const Kv* key = nullptr;
-  const Kv* value = nullptr;
-  for (int t = 0; t < tile.num_tokens; ++t) {
-    if (t == 0 || place.slot == p.block_size) {
-      if (t > 0) place = {place.logical_block + 1, 0};
-      const int64_t block = table[place.logical_block];
-      key = static_cast<const Kv*>(p.key.data) +
-            OffsetOf(p.key, block, place.slot, 0);
-      value = static_cast<const Kv*>(p.value.data) +
-              OffsetOf(p.value, block, place.slot, 0);
-    }
-    tile.keys[t] = key;
-    tile.values[t] = value;
-    key += p.key.slot_stride;
-    value += p.value.slot_stride;
-    ++place.slot;
-  }
-  for (int t = tile.num_tokens; t < kTileTokens; ++t) {
-    tile.keys[t] = tile.keys[tile.num_tokens - 1];
-    tile.values[t] = tile.values[tile.num_tokens - 1];
-  }
-}
 
 template <int R, typename Kv>
 HWY_NOINLINE void AttendChunk(const TokenRows<Kv>& keys,
@@ -88,30 +51,38 @@ void FoldChunk(int head, int first_row, SimdScratch& scratch) {
   }
 }
 
-// One tile of one kv head against all rows. The first chunk fetches the tile
-// that comes next.
+// One tile of one kv head against all rows. The first chunk of them fetches
+// `next`.
 template <typename Kv>
-void AttendTile(const DecodeParams& p, const Tile<Kv>& tile,
-                const Tile<Kv>& next, int kv_head, int head,
-                SimdScratch& scratch) {
-  TokenRows<Kv> keys{tile.num_tokens, tile.keys, next.keys,
-                     kv_head * p.key.head_stride, p.key_dim};
-  TokenRows<Kv> values{tile.num_tokens, tile.values, next.values,
-                       kv_head * p.value.head_stride, p.value_dim};
+void AttendTile(const DecodeParams& p, HeadTile<Kv> now, HeadTile<Kv> next,
+                int first_head, SimdScratch& scratch) {
+  const int64_t kv_head = first_head + now.head;
+  const int64_t next_head = first_head + next.head;
+  const bool has_next = next.tile != nullptr;
+  TokenRows<Kv> keys{
+      now.tile->num_tokens,          now.tile->keys,
+      kv_head * p.key.head_stride,   has_next ? next.tile->keys : nullptr,
+      next_head * p.key.head_stride, p.key_dim};
+  TokenRows<Kv> values{now.tile->num_tokens,
+                       now.tile->values,
+                       kv_head * p.value.head_stride,
+                       has_next ? next.tile->values : nullptr,
+                       next_head * p.value.head_stride,
+                       p.value_dim};
   for (int row = 0; row < scratch.num_rows();) {
     const int rows = ChunkRows(scratch.num_rows() - row);
     switch (rows) {
       case 8:
-        AttendChunk<8>(keys, values, p.scale_log2, head, row, scratch);
+        AttendChunk<8>(keys, values, p.scale_log2, now.head, row, scratch);
         break;
       case 4:
-        AttendChunk<4>(keys, values, p.scale_log2, head, row, scratch);
+        AttendChunk<4>(keys, values, p.scale_log2, now.head, row, scratch);
         break;
       case 2:
-        AttendChunk<2>(keys, values, p.scale_log2, head, row, scratch);
+        AttendChunk<2>(keys, values, p.scale_log2, now.head, row, scratch);
         break;
       default:
-        AttendChunk<1>(keys, values, p.scale_log2, head, row, scratch);
+        AttendChunk<1>(keys, values, p.scale_log2, now.head, row, scratch);
     }
     keys.next = values.next = nullptr;
     row += rows;
@@ -134,23 +105,25 @@ inline void FoldLanes(SimdScratch& scratch) {
 template <typename Kv>
 void Attend(const DecodeParams& p, const WorkItem& item, int first_head,
             SimdScratch& scratch) {
-  Tile<Kv> tiles[2];
-  if (item.first_tile < item.last_tile) {
-    FindTile(p, item, item.first_tile, tiles[0]);
-  }
-  int now = 0;
-  for (int tile_idx = item.first_tile; tile_idx < item.last_tile;
-       tile_idx += item.tile_step) {
-    const int next_idx = tile_idx + item.tile_step;
-    int next = now;
-    if (next_idx < item.last_tile) {
-      next = 1 - now;
-      FindTile(p, item, next_idx, tiles[next]);
+  const int num_heads = scratch.num_heads();
+  const int max_tiles = TilesPerTurn(p, num_heads);
+  Turn<Kv> turns[2];
+  int tile_idx = item.first_tile;
+  FindTurn(p, item, tile_idx, max_tiles, turns[0]);
+  for (int i = 0; turns[i].count > 0; i = 1 - i) {
+    const Turn<Kv>& now = turns[i];
+    Turn<Kv>& next = turns[1 - i];
+    tile_idx += now.count * item.tile_step;
+    FindTurn(p, item, tile_idx, max_tiles, next);
+    const int num_steps = now.count * num_heads;
+    const int lead = std::min(num_steps, kTilesAhead);
+    for (int step = 0; step < num_steps; ++step) {
+      const int ahead = step + lead;
+      AttendTile(p, now.at(step, num_heads),
+                 ahead < num_steps ? now.at(ahead, num_heads)
+                                   : next.at(ahead - num_steps, num_heads),
+                 first_head, scratch);
     }
-    for (int head = 0; head < scratch.num_heads(); ++head) {
-      AttendTile(p, tiles[now], tiles[next], first_head + head, head, scratch);
-    }
-    now = next;
   }
   FoldLanes(scratch);
 }

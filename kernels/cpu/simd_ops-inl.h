@@ -173,12 +173,11 @@ HWY_INLINE Floats SumsOf(const Floats* a) {
   return quad[0];
 }
 
-// Into the second cache. The tile that comes next is used when all heads of
-// this one are done, tens of KB later, more than the first cache holds; and a
-// fetch to the first waits for one of its few miss buffers, as a load does. On
-// a Zen 4 core, fp16, head_dim 128, blocks of 16, 8 kv heads, from memory: 9.5
-// GB/s without, 8.6 with fetches to the first cache, 19.2 with these, of the
-// 19.5 that reading alone reaches (group 1).
+// Into the second cache: what is fetched is used tens of KB later, more than
+// the first cache holds, and a fetch to the first waits for one of its few miss
+// buffers, as a load does. On a Zen 4 core, fp16, head_dim 128, blocks of 16, 8
+// kv heads, from memory: 9.5 GB/s without, 8.6 with fetches to the first
+// cache, 19.2 with these, of the 19.5 that reading alone reaches (group 1).
 HWY_INLINE void FetchLine(const void* line) {
 #if defined(__GNUC__)
   __builtin_prefetch(line, /*rw=*/0, /*locality=*/2);

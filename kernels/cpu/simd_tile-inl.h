@@ -41,14 +41,15 @@ template <typename Kv>
 struct TokenRows {
   int num_tokens;
   const Kv* const* rows;  // [kTileTokens]
-  const Kv* const* next;  // [kTileTokens], or null
   int64_t head_offset;    // elements from a token's row to the head's
+  const Kv* const* next;  // [kTileTokens], or null
+  int64_t next_offset;    // of the head to fetch
   int dim;
 };
 
 template <typename Kv>
 HWY_INLINE void FetchRow(const TokenRows<Kv>& tokens, int token) {
-  const Kv* row = tokens.next[token] + tokens.head_offset;
+  const Kv* row = tokens.next[token] + tokens.next_offset;
   const int64_t bytes = tokens.dim * static_cast<int64_t>(sizeof(Kv));
   const char* from = reinterpret_cast<const char*>(row);
   for (int64_t at = 0; at < bytes; at += kLineBytes) FetchLine(from + at);

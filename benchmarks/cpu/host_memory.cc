@@ -1,0 +1,32 @@
+#include "benchmarks/cpu/host_memory.h"
+
+#include <sys/mman.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace paged::benchmarks {
+namespace {
+
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+}  // namespace
+
+HostMemory::HostMemory(std::size_t bytes, Pages pages)
+    : mapping_bytes_(bytes + kHugePage), bytes_(bytes) {
+  mapping_ = mmap(nullptr, mapping_bytes_, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapping_ == MAP_FAILED) {
+    std::perror("cpu_decode_benchmark: mmap");
+    std::abort();
+  }
+  const auto address = reinterpret_cast<std::uintptr_t>(mapping_);
+  data_ = static_cast<std::byte*>(mapping_) +
+          (kHugePage - address % kHugePage) % kHugePage;
+  madvise(data_, bytes,
+          pages == Pages::kHuge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+}
+
+HostMemory::~HostMemory() { munmap(mapping_, mapping_bytes_); }
+
+}  // namespace paged::benchmarks

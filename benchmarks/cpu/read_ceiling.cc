@@ -1,0 +1,81 @@
+#include "benchmarks/cpu/read_ceiling.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <numeric>
+#include <random>
+#include <utility>
+
+#include "benchmarks/measurer.h"
+
+namespace paged::benchmarks {
+namespace {
+
+// A sum that is kept, so that no load is left out; one for each word of a line,
+// which the compiler turns into vectors.
+uint64_t SumOf(const std::byte* from, int64_t bytes) {
+  constexpr int kWords = 8;  // of a cache line
+  uint64_t sums[kWords] = {};
+  for (int64_t at = 0; at < bytes; at += kWords * 8) {
+    uint64_t words[kWords];
+    std::memcpy(words, from + at, sizeof(words));
+    for (int i = 0; i < kWords; ++i) sums[i] ^= words[i];
+  }
+  return std::accumulate(std::begin(sums), std::end(sums), uint64_t{0});
+}
+
+std::atomic<uint64_t> sink = 0;
+
+}  // namespace
+
+void ReadPieces(ThreadPool& threads, absl::Span<const std::byte* const> pools,
+                absl::Span<const int32_t> pieces, int64_t piece_bytes) {
+  const int64_t shares = threads.num_threads();
+  const auto count = static_cast<int64_t>(pieces.size());
+  threads.ParallelFor(shares, [&](int64_t share) {
+    uint64_t sum = 0;
+    for (int64_t i = count * share / shares; i < count * (share + 1) / shares;
+         ++i) {
+      for (const std::byte* pool : pools) {
+        sum += SumOf(pool + pieces[static_cast<size_t>(i)] * piece_bytes,
+                     piece_bytes);
+      }
+    }
+    sink += sum;
+  });
+}
+
+std::vector<int32_t> InOrder(int64_t count) {
+  std::vector<int32_t> pieces(static_cast<size_t>(count));
+  std::iota(pieces.begin(), pieces.end(), 0);
+  return pieces;
+}
+
+std::vector<int32_t> Shuffled(int64_t count) {
+  std::vector<int32_t> pieces = InOrder(count);
+  std::shuffle(pieces.begin(), pieces.end(), std::mt19937_64(1));
+  return pieces;
+}
+
+std::vector<double> TimeInTurns(
+    int rounds, const std::vector<std::function<void()>>& functions) {
+  std::vector<std::vector<double>> seconds(functions.size());
+  for (int round = -1; round < rounds; ++round) {
+    for (size_t i = 0; i < functions.size(); ++i) {
+      const auto begin = std::chrono::steady_clock::now();
+      functions[i]();
+      const std::chrono::duration<double> elapsed =
+          std::chrono::steady_clock::now() - begin;
+      if (round >= 0) seconds[i].push_back(elapsed.count());
+    }
+  }
+  std::vector<double> medians;
+  for (std::vector<double>& runs : seconds) {
+    medians.push_back(MedianOf(std::move(runs)));
+  }
+  return medians;
+}
+
+}  // namespace paged::benchmarks
