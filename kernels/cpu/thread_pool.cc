@@ -40,20 +40,23 @@ bool WaitAwake(const IsDone& is_done) {
 
 }  // namespace
 
-// A loop is announced by a new `generation`. Workers take indices from `next`
-// until none is left; `busy` counts those that may still be inside the loop,
-// so that `body` outlives every use of it. Both are changed under `mutex`, so
-// that a thread that sleeps misses neither, and read without it by one awake.
+// A loop is announced by a new `generation`, and open until its caller finds no
+// index left. Workers that come in time join it and take indices from `next`; a
+// worker that the system did not let run comes too late, and nobody waits for
+// it. `body` outlives every use of it, as the caller leaves after the last of
+// those that joined.
 struct ThreadPool::State {
   std::mutex turn;  // held by the caller whose loop is running
 
+  // Guards what follows. What is atomic is changed under it too, so that a
+  // thread that sleeps misses nothing, and read without it by one awake.
   std::mutex mutex;
   std::condition_variable started;
   std::condition_variable finished;
   std::atomic<int64_t> generation{0};
-  std::atomic<int> busy{0};
+  std::atomic<int> num_joined{0};
   std::atomic<bool> is_stopping{false};
-  // Written before `generation`, read after it.
+  bool is_open = false;
   int64_t count = 0;
   Loop loop;
 
@@ -64,6 +67,19 @@ struct ThreadPool::State {
   void RunShare() {
     for (int64_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) {
       loop.call(loop.body, i);
+    }
+  }
+
+  bool Join() {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (is_open) num_joined.fetch_add(1, std::memory_order_relaxed);
+    return is_open;
+  }
+
+  void Leave() {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (num_joined.fetch_sub(1, std::memory_order_release) == 1 && !is_open) {
+      finished.notify_one();
     }
   }
 
@@ -80,11 +96,9 @@ struct ThreadPool::State {
       }
       if (is_stopping.load(std::memory_order_acquire)) return;
       seen = generation.load(std::memory_order_acquire);
+      if (!Join()) continue;
       RunShare();
-      std::lock_guard<std::mutex> lock(mutex);
-      if (busy.fetch_sub(1, std::memory_order_release) == 1) {
-        finished.notify_one();
-      }
+      Leave();
     }
   }
 };
@@ -129,14 +143,19 @@ void ThreadPool::Run(int64_t count, Loop loop) {
     s.count = count;
     s.loop = loop;
     s.next.store(0);
-    s.busy.store(static_cast<int>(s.workers.size()));
+    s.is_open = true;
     s.generation.fetch_add(1, std::memory_order_release);
   }
   s.started.notify_all();
   s.RunShare();
   const auto is_done = [&] {
-    return s.busy.load(std::memory_order_acquire) == 0;
+    return s.num_joined.load(std::memory_order_acquire) == 0;
   };
+  {
+    std::lock_guard<std::mutex> lock(s.mutex);
+    s.is_open = false;
+    if (is_done()) return;
+  }
   if (WaitAwake(is_done)) return;
   std::unique_lock<std::mutex> lock(s.mutex);
   s.finished.wait(lock, is_done);

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <new>
 
+#include "paged/cpu_backend.h"
+#include "paged/decode.h"
 #include "paged/internal/lower.h"
 #include "paged/plan.h"
 #include "tests/lib/shapes.h"
@@ -77,6 +79,40 @@ TEST(AllocationTest, LoweringDoesNotAllocate) {
   const bool ok = internal::Lower(plan, args, H200Profile(), context).ok();
   EXPECT_EQ(num_allocations, before);
   EXPECT_TRUE(ok);
+}
+
+// Scratch grows with the first run of a shape, and stays.
+TEST(AllocationTest, RunningOnTheCpuDoesNotAllocateOnceItHasRun) {
+  const DecodeShape shape{.num_seqs = 2,
+                          .num_q_heads = 6,
+                          .num_kv_heads = 2,
+                          .head_dim = 20,
+                          .num_blocks = 8,
+                          .max_blocks_per_seq = 4,
+                          .max_context_len = 60};
+  const std::vector<uint16_t> zeros(8 * 16 * 2 * 20);
+  std::vector<uint16_t> output(2 * 6 * 20);
+  const int32_t tables[] = {0, 1, 2, 3, 4, 5, 6, 7};
+  const int32_t lens[] = {60, 17};
+  const DecodeArgs args{.shape = shape,
+                        .query = zeros.data(),
+                        .key_cache = zeros.data(),
+                        .value_cache = zeros.data(),
+                        .block_tables = tables,
+                        .context_lens = lens,
+                        .output = output.data()};
+  const std::unique_ptr<Backend> backend = MakeCpuBackend({.num_threads = 1});
+  for (const DecodeOptions& options :
+       {DecodeOptions{.variant = Variant::kV1}, DecodeOptions{.splits = 3}}) {
+    const DecodePlan plan = PlanDecode(shape, *backend, options).value();
+    const RunContext context{
+        .workspace = backend->Reserve(plan.workspace_bytes).value()};
+    bool all_ok = backend->Run(plan, args, context).ok();
+    const int before = num_allocations;
+    all_ok &= backend->Run(plan, args, context).ok();
+    EXPECT_EQ(num_allocations, before);
+    EXPECT_TRUE(all_ok);
+  }
 }
 
 }  // namespace
