@@ -43,8 +43,8 @@ for source in "$work"/lib/paged/*.cc; do
 done
 for source in "$root"/tests/lib/blocks/*.cc; do
   name=$(basename "$source" .cc)
-  # That one replaces operator new, and is a program of its own.
-  [[ $name == block_allocation_test ]] && continue
+  # Programs of their own.
+  [[ $name == block_allocation_test || $name == block_fuzz ]] && continue
   compile "$source" "$work/objects/tests_$name.o"
 done
 restore() {

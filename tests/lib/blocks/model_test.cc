@@ -1,6 +1,9 @@
 // The walk over many shapes of pools. A failure names its seed and operation.
+// PAGED_WALK_SCALE=10 makes each ten times as long, PAGED_WALK_SEED=7 another.
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <cstdlib>
 #include <ostream>
 #include <string>
 
@@ -20,7 +23,14 @@ void PrintTo(const WalkCase& walk, std::ostream* out) { *out << walk.name; }
 class ModelTest : public ::testing::TestWithParam<WalkCase> {};
 
 TEST_P(ModelTest, AgreesWithTheOracleAndTheDevice) {
-  ModelWalk walk(GetParam().options);
+  WalkOptions options = GetParam().options;
+  if (const char* scale = std::getenv("PAGED_WALK_SCALE")) {
+    options.num_operations *= std::atoll(scale);
+  }
+  if (const char* seed = std::getenv("PAGED_WALK_SEED")) {
+    options.seed = static_cast<uint64_t>(std::atoll(seed));
+  }
+  ModelWalk walk(options);
   EXPECT_EQ(walk.Run(), "");
   // A walk that never gets there proves nothing.
   EXPECT_GT(walk.num_refused(), 0);

@@ -19,7 +19,8 @@ ModelWalk::ModelWalk(const WalkOptions& options)
 }
 
 std::string ModelWalk::Run() {
-  while (num_done_ < options_.num_operations && failure_.empty()) {
+  while (num_done_ < options_.num_operations && failure_.empty() &&
+         HasChoices()) {
     Operate();
     ++num_done_;
     CompareCounts();
@@ -27,6 +28,15 @@ std::string ModelWalk::Run() {
   }
   if (failure_.empty()) Drain();
   return failure_;
+}
+
+uint64_t ModelWalk::Random(uint64_t below) {
+  if (options_.choices.empty() || !HasChoices()) return random_() % below;
+  uint64_t choice = options_.choices[next_choice_++];
+  if (below > 256 && HasChoices()) {
+    choice = choice << 8 | options_.choices[next_choice_++];
+  }
+  return choice % below;
 }
 
 void ModelWalk::Operate() {

@@ -20,6 +20,9 @@ struct WalkOptions {
   BlockManagerOptions manager;
   uint64_t seed = 1;
   int64_t num_operations = 0;
+  // Where choices come from if not empty, instead of the seed; the walk ends
+  // with them.
+  absl::Span<const uint8_t> choices = {};
   int audit_every = 1;
   int64_t longest_prompt = 40;
   // Of the digest: 256, or fewer to make collisions, which need verify_tokens.
@@ -60,7 +63,10 @@ class ModelWalk {
   void UseStaleHandle();
   void Drain();
 
-  uint64_t Random(uint64_t below) { return random_() % below; }
+  uint64_t Random(uint64_t below);
+  bool HasChoices() const {
+    return options_.choices.empty() || next_choice_ < options_.choices.size();
+  }
   Sequence* Pick(Kind kind);
   void AddToken(Sequence& sequence, int32_t token);
   void Truncate(Sequence& sequence, int64_t length);
@@ -80,6 +86,7 @@ class ModelWalk {
 
   WalkOptions options_;
   std::mt19937_64 random_;
+  std::size_t next_choice_ = 0;
   std::optional<BlockManager> manager_;
   std::unique_ptr<NaiveManager> naive_;  // null where nothing is predicted
   FakeDevice device_;
