@@ -39,8 +39,35 @@
 //     CHECK_EQ(lens[1], 14);
 //     CHECK_EQ(table[0], table[16]);  // the shared prefix
 //
+//     // Draft tokens: two of three are rejected.
+//     CHECK_OK(manager->Append(first->handle, 3));
+//     CHECK_OK(manager->RollbackTo(first->handle, 15));
+//
+//     // A second continuation of the same tokens. Its last block is copied
+//     // before either writes it.
+//     auto beam = manager->Fork(second->handle);
+//     CHECK_OK(beam);
+//     CHECK_OK(manager->Append(*beam, 1));
+//     CHECK_EQ(manager->copies().size(), 1u);
+//     CHECK_OK(manager->Release(*beam));
+//
+//     // A sliding window of 4 tokens: blocks 0 and 1 are given back.
+//     CHECK_OK(manager->Slide(second->handle, 4, 0));
+//     CHECK_EQ((*manager->Row(second->handle))[1], 0);
+//
+//     // Speech: chunks of up to 9 tokens for ever, in 14 blocks.
+//     auto stream = manager->OpenStream({.window = 40, .sink = 4,
+//                                        .max_chunk = 9});
+//     CHECK_OK(stream);
+//     for (int tick = 0; tick < 100; ++tick) {
+//       CHECK_OK(manager->Append(*stream, 1 + tick % 9));
+//     }
+//     CHECK_OK(manager->Release(*stream));
+//
 //     CHECK_OK(manager->Release(first->handle));
 //     CHECK_OK(manager->Release(second->handle));
+//     auto last = manager->SubmitStep();  // the beam's copy is still pending
+//     CHECK_OK(manager->RetireStep(last->id));
 //     CHECK_EQ(manager->Statistics().used, 0);
 #ifndef PAGED_LIB_PAGED_BLOCK_MANAGER_H_
 #define PAGED_LIB_PAGED_BLOCK_MANAGER_H_
