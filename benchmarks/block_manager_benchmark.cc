@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "benchmarks/block_rows.h"
@@ -240,6 +241,53 @@ void Fork(benchmark::State& state) {
   }
 }
 
+// What the last-in first-out list leaves of neighbours after requests of all
+// lengths have come and gone, all growing by a token at a time: the share of
+// columns whose block follows that before it, and of those in runs of 16, which
+// the kernels read faster.
+void Churn(benchmark::State& state) {
+  constexpr int kSeqs = 256;
+  std::mt19937_64 random(1);
+  BlockManager manager = Make(state.range(0), kSeqs, 128);
+  std::vector<SequenceHandle> handles;
+  for (auto _ : state) {
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < 20000; ++i) {
+      if (handles.size() == kSeqs) {
+        std::swap(handles[random() % kSeqs], handles.back());
+        Check(manager.Release(handles.back()).ok());
+        handles.pop_back();
+      }
+      handles.push_back(
+          manager
+              .Open({.num_tokens = static_cast<int64_t>(1 + random() % 1024)})
+              .value()
+              .handle);
+      for (const SequenceHandle handle : handles) {
+        if (manager.CanAppend(handle, 1)) {
+          Check(manager.Append(handle, 1).ok());
+        }
+      }
+    }
+    state.SetIterationTime(
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+            .count());
+  }
+  double columns = 0, neighbours = 0, in_long_runs = 0;
+  for (const SequenceHandle handle : handles) {
+    const absl::Span<const int32_t> row = manager.Row(handle).value();
+    for (std::size_t first = 0, end = 1; first < row.size(); first = end++) {
+      while (end < row.size() && row[end] == row[end - 1] + 1) ++end;
+      const std::size_t run = end - first;
+      neighbours += static_cast<double>(run - 1);
+      in_long_runs += static_cast<double>(run / 16 * 16);
+    }
+    columns += static_cast<double>(row.size());
+  }
+  state.counters["neighbours"] = neighbours / columns;
+  state.counters["in_runs_of_16"] = in_long_runs / columns;
+}
+
 // Bytes of the books per block of the pool, rows left out.
 void Books(benchmark::State& state) {
   const auto bytes_of = [](int64_t num_blocks) {
@@ -283,6 +331,8 @@ BENCHMARK(DecodeStep)
     ->Arg(1000000);
 BENCHMARK(DenseTable)->UseManualTime();
 BENCHMARK(Fork)->Apply(EveryPool);
+BENCHMARK(Churn)->UseManualTime()->ArgName("blocks")->Arg(100000)->Iterations(
+    1);
 BENCHMARK(Books)->Apply(EveryPool);
 
 }  // namespace
