@@ -147,7 +147,7 @@ mutant "a reset lets old content back" $f 's/  ++state.cache_epoch;//'
 mutant "partial blocks are published" $f 's/num_computed \/ size/(num_computed + size - 1) \/ size/'
 f=block_manager_steps.cc
 mutant "sources of copies are kept" $f 's/      state.pool.Unreference(copy.source);//'
-mutant "nothing is quarantined" $f 's/const bool waits = /const bool waits = false \&\& /'
+mutant "nothing is quarantined" $f 's/const bool waits =/const bool waits = false \&\&/'
 mutant "targets of copies stay marked" $f 's/      state.pool.ClearCopyTarget(copy.destination);//'
 mutant "quarantines are not drained" $f 's/    state.pool.DrainQuarantine(steps.SlotOf(step));//'
 mutant "quarantines of the wrong step" $f 's/steps.SlotOf(steps.submitted())/steps.SlotOf(steps.retired() + 1)/'

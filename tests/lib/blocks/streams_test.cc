@@ -122,6 +122,26 @@ TEST(StreamsTest, NoTokenInTheWindowIsOverwritten) {
   }
 }
 
+// Drafts that were rolled back have overwritten what they overwrote.
+TEST(StreamsTest, RollsBackOnlyToWindowsThatTheRingStillHolds) {
+  BlockManager manager = BlockManager::Create({.num_blocks = 16,
+                                               .block_size = 1,
+                                               .max_seqs = 1,
+                                               .max_blocks_per_seq = 8})
+                             .value();
+  // A ring of 3 - 1 + 4 slots.
+  const SequenceHandle stream =
+      manager.OpenStream({.window = 3, .max_chunk = 4}).value();
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(manager.Append(stream, 4).ok());
+  ASSERT_TRUE(manager.RollbackTo(stream, 17).ok());
+  ASSERT_TRUE(manager.Append(stream, 1).ok());
+  // Token 15 would see 13, whose slot token 19 has taken.
+  EXPECT_FALSE(manager.SlotOf(stream, 13).ok());
+  EXPECT_FALSE(manager.RollbackTo(stream, 15).ok());
+  EXPECT_TRUE(manager.SlotOf(stream, 14).ok());
+  EXPECT_TRUE(manager.RollbackTo(stream, 16).ok());
+}
+
 TEST(StreamsTest, ListsSinksAndThenTheWindowOldestFirst) {
   BlockManager manager = BlockManager::Create({.num_blocks = 16,
                                                .block_size = 4,
