@@ -170,6 +170,7 @@ void VisitInstances(Choice choice, const DecodePlan& seed,
                    Reduction::kAuto &&
                LacksClusterRoom(plan, profile)) {
       obstacle = Obstacle::kClusterRoom;
+      plan.predicted_us = 0;  // the model knows nothing of waiting
     }
     visit(plan, obstacle);
   }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -11,17 +12,25 @@
 
 namespace paged::testing {
 
-// The ways in which this backend can merge that many splits.
+// The ways in which this backend can merge that many splits of so many
+// (sequence, kv head, row tile) triples.
 inline std::vector<Reduction> ReductionsOf(const Backend& backend,
-                                           int num_splits) {
+                                           int num_splits,
+                                           int64_t num_triples = 1) {
   std::vector<Reduction> reductions = {Reduction::kSecondPass};
   const DeviceProfile& profile = backend.profile();
   if (profile.kind == DeviceKind::kCpu) return reductions;
-  reductions.push_back(Reduction::kLastCta);
+  // It counts arrivals in a control area of 64 KiB.
+  if (num_triples <= 16384) reductions.push_back(Reduction::kLastCta);
   if (profile.compute_capability >= 90 && num_splits <= kMaxSplitsOfCluster) {
     reductions.push_back(Reduction::kCluster);
   }
   return reductions;
+}
+
+inline int64_t NumTriples(const DecodePlan& plan) {
+  return int64_t{plan.shape.num_seqs} * plan.shape.num_kv_heads *
+         plan.num_row_tiles;
 }
 
 // v1, and split_k with each of `splits` under every reduction: the plan that
@@ -37,7 +46,8 @@ inline void ExpectRight(BackendKind kind, const Problem& problem,
   EXPECT_TRUE(IsNear(*v1, oracle));
   for (int count : splits) {
     absl::StatusOr<DecodeResult> first;
-    for (Reduction reduction : ReductionsOf(session.backend(), count)) {
+    for (Reduction reduction :
+         ReductionsOf(session.backend(), count, NumTriples(v1->plan))) {
       DecodeOptions options = ForceSplits(count);
       options.reduction = reduction;
       if (first.ok() && first->plan.instance.warps != 0) {

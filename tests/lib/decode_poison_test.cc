@@ -104,6 +104,24 @@ TEST_P(DecodePoisonTest, AStaleWorkspaceChangesNoBit) {
   }
 }
 
+// Counters of one plan are safe from the partials of another: a workspace is
+// initialised once, and plans of any kind take turns in it.
+TEST_P(DecodePoisonTest, PlansOfEveryReductionTakeTurnsInOneWorkspace) {
+  const Problem problem = MakeProblem(
+      {.dtype = dtype(), .head_dim = 64, .context_lens = {200, 3, 0, 90}});
+  DecodeSession session(kind(), problem);
+  const DecodePlan large = session.Plan(ForceSplits(64)).value();
+  const PoisonedWorkspace workspace(kind(), large);
+  for (int turn = 0; turn < 3; ++turn) {
+    for (const DecodeOptions& options : ForcedPlans(backend())) {
+      ASSERT_TRUE(session.RunIn(large, workspace.context()).ok());
+      const DecodePlan plan = session.Plan(options).value();
+      EXPECT_TRUE(BitEqual(session.RunIn(plan, workspace.context()).value(),
+                           session.Run(options).value()));
+    }
+  }
+}
+
 // Expects NaN in the rows that `is_hit` names and the clean bits elsewhere.
 template <typename IsHit>
 void ExpectOnlyThese(const DecodeResult& result, const DecodeResult& clean,

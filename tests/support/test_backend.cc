@@ -114,6 +114,7 @@ DecodeOptions ForceV1() { return ForceVariant(Variant::kV1); }
 DecodeOptions ForceSplits(int splits) {
   DecodeOptions options = ForceVariant(Variant::kSplitK);
   options.splits = splits;
+  options.reduction = Reduction::kSecondPass;
   return options;
 }
 

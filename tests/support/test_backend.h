@@ -49,7 +49,7 @@ class BackendTest : public ::testing::TestWithParam<BackendCase> {
   Backend* backend_ = nullptr;
 };
 
-// Options that force v1, and split_k with `splits`.
+// Options that force v1, and split_k with `splits` and a second pass.
 DecodeOptions ForceV1();
 DecodeOptions ForceSplits(int splits);
 DecodeOptions ForceVariant(Variant variant);
