@@ -15,14 +15,20 @@ int64_t num_bytes = 0;
 int64_t failing_allocation = -1;
 }  // namespace
 
-void* operator new(std::size_t bytes) {
+// Not inlined: g++ 12 would pair one side's malloc or free with the other's
+// operator, and warn.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
   if (++num_allocations == failing_allocation) throw std::bad_alloc();
   num_bytes += static_cast<int64_t>(bytes);
   if (void* memory = std::malloc(bytes > 0 ? bytes : 1)) return memory;
   throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
 
 namespace paged {
 namespace {
