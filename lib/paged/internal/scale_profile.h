@@ -11,8 +11,8 @@ DeviceProfile WithMemoryOf(DeviceProfile profile,
                            const DeviceProfile& measured);
 
 // `profile` as a scaled H200, marked estimated: the same share of the nominal
-// bandwidth and of the SMs, and as many bytes in flight per SM as that rate
-// needs at the same latency (Little's law).
+// bandwidth and of the SMs, and as many bytes at work per SM as that rate needs
+// at the same latency (Little's law).
 DeviceProfile ScaleFromH200(DeviceProfile profile, double nominal_gb_per_s);
 
 }  // namespace paged::internal
