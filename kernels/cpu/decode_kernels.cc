@@ -11,6 +11,7 @@
 #include "kernels/core/partition.h"
 #include "kernels/cpu/attend_range.h"
 #include "kernels/cpu/elements.h"
+#include "kernels/cpu/reduce_rows.h"
 
 namespace paged {
 namespace {
@@ -66,26 +67,6 @@ void RunPrograms(const DecodeParams& p, ThreadPool& pool,
     AttendRange<QueryElement, KvElement>(p, item, kv_head, scratch);
     epilogue(item, kv_head, scratch);
   });
-}
-
-template <typename QueryElement>
-void ReduceSplits(const DecodeParams& p, int64_t program) {
-  thread_local std::vector<float> values;
-  const int kv_head = static_cast<int>(program % p.num_kv_heads);
-  const int64_t seq_tile = program / p.num_kv_heads;
-  const int row_tile = static_cast<int>(seq_tile % p.num_row_tiles);
-  const int seq = static_cast<int>(seq_tile / p.num_row_tiles);
-  const int64_t partial = FirstPartial(p, seq, row_tile);
-  const int64_t stride = PartialRow(p, partial + 1, kv_head, 0) -
-                         PartialRow(p, partial, kv_head, 0);
-  const int first_row = row_tile * p.rows_per_item;
-  const int num_rows = std::min(p.rows_per_item, NumRows(p) - first_row);
-  for (int r = 0; r < num_rows; ++r) {
-    const SoftmaxState state =
-        ReduceRow(p, PartialRow(p, partial, kv_head, r), stride, values);
-    StoreRow<QueryElement>(p, seq, kv_head, first_row + r, state,
-                           values.data());
-  }
 }
 
 }  // namespace
@@ -148,11 +129,12 @@ void RunSplitK(DecodeElements elements, const DecodeParams& params,
 
 void RunReduceSplits(DecodeElements elements, const DecodeParams& params,
                      ThreadPool& pool) {
-  const int64_t num_programs = NumItems(params) * params.num_kv_heads;
   WithElement(elements.query, [&]<typename Query>(Query) {
-    pool.ParallelFor(num_programs, [&](int64_t program) {
-      ReduceSplits<Query>(params, program);
-    });
+    ReduceRows(params, pool,
+               [&](int seq, int kv_head, int row, SoftmaxState state,
+                   const float* values) {
+                 StoreRow<Query>(params, seq, kv_head, row, state, values);
+               });
   });
 }
 

@@ -9,6 +9,7 @@
 
 #include "kernels/core/online_softmax.h"
 #include "kernels/core/partition.h"
+#include "kernels/cpu/reduce_rows.h"
 #include "kernels/cpu/simd_scratch.h"
 
 namespace paged {
@@ -141,24 +142,12 @@ void RunSimdSplitK(const SimdKernels& kernels, DecodeElements elements,
 void RunSimdReduceSplits(const SimdKernels& kernels, DecodeElements elements,
                          const DecodeParams& p, ThreadPool& pool) {
   const SimdElementKernels& query = kernels.of(elements.query);
-  pool.ParallelFor(NumItems(p) * p.num_kv_heads, [&](int64_t program) {
-    thread_local std::vector<float> values;
-    const int kv_head = static_cast<int>(program % p.num_kv_heads);
-    const int64_t item = program / p.num_kv_heads;
-    const int seq = static_cast<int>(item / p.num_row_tiles);
-    const int row_tile = static_cast<int>(item % p.num_row_tiles);
-    const int64_t partial = FirstPartial(p, seq, row_tile);
-    const int64_t stride = PartialRow(p, partial + 1, kv_head, 0) -
-                           PartialRow(p, partial, kv_head, 0);
-    const int first_row = row_tile * p.rows_per_item;
-    const int num_rows = std::min(p.rows_per_item, NumRows(p) - first_row);
-    for (int r = 0; r < num_rows; ++r) {
-      const SoftmaxState state =
-          ReduceRow(p, PartialRow(p, partial, kv_head, r), stride, values);
-      StoreRow(query, elements.query, p, seq, kv_head, first_row + r, state,
-               values.data());
-    }
-  });
+  ReduceRows(p, pool,
+             [&](int seq, int kv_head, int row, SoftmaxState state,
+                 const float* values) {
+               StoreRow(query, elements.query, p, seq, kv_head, row, state,
+                        values);
+             });
 }
 
 }  // namespace paged
