@@ -1,75 +1,22 @@
 // The CPU backend, measured by the wall clock.
 #include <chrono>
-#include <cmath>
-#include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "benchmarks/cpu/problem.h"
 #include "benchmarks/measurer.h"
 #include "benchmarks/record_file.h"
 #include "benchmarks/sample_oracle.h"
+#include "benchmarks/tiers.h"
 #include "kernels/baseline/thrust_decode.h"
-#include "kernels/core/dtype.h"
-#include "kernels/core/hash.h"
 #include "paged/decode.h"
 
 namespace paged::benchmarks {
 namespace {
 
-// More than the last-level cache of the processors at hand (32 MB).
-constexpr int64_t kRotateBytes = 128'000'000;
-// The three loops of the reference and the baseline take seconds above these.
-constexpr int64_t kMaxReferenceBytes = 5'000'000;
-constexpr int64_t kMaxThrustBytes = 20'000'000;
 // Medians of this many runs, fewer when they take longer than this.
 constexpr int kMaxRuns = 21;
 constexpr int kMinRuns = 5;
 constexpr double kMaxSeconds = 0.5;
-
-std::vector<uint16_t> Fill(DType dtype, int64_t count, uint32_t seed) {
-  std::vector<uint16_t> elements(static_cast<size_t>(count));
-  for (int64_t i = 0; i < count; ++i) {
-    const float x = HashUniform(seed, i);
-    elements[static_cast<size_t>(i)] = dtype == DType::kF16
-                                           ? FromFloat<Half>(x).bits
-                                           : FromFloat<BFloat16>(x).bits;
-  }
-  return elements;
-}
-
-// Tensors of a shape, 16-bit types alone.
-struct CpuProblem {
-  explicit CpuProblem(const BenchShape& shape)
-      : shape(shape),
-        tables(MakeTables(shape, kRotateBytes)),
-        decode_shape(MakeDecodeShape(shape, tables)) {
-    const int64_t rows = int64_t{shape.num_seqs()} * shape.num_q_heads();
-    const int64_t pool = tables.table.num_blocks * shape.block_size *
-                         shape.num_kv_heads * shape.head_dim;
-    query = Fill(shape.dtype, rows * shape.head_dim, kQuerySeed);
-    keys = Fill(shape.dtype, pool, kKeySeed);
-    values = Fill(shape.dtype, pool, kValueSeed);
-    output.resize(query.size());
-    lse.resize(static_cast<size_t>(rows));
-  }
-
-  DecodeArgs Args(int set) {
-    return {.shape = decode_shape,
-            .query = query.data(),
-            .key_cache = keys.data(),
-            .value_cache = values.data(),
-            .block_tables =
-                tables.table.entries.data() + tables.offset_of(set, shape),
-            .context_lens = shape.context_lens.data(),
-            .output = output.data(),
-            .lse = lse.data()};
-  }
-
-  const BenchShape& shape;
-  BenchTables tables;
-  DecodeShape decode_shape;
-  std::vector<uint16_t> query, keys, values, output;
-  std::vector<float> lse;
-};
 
 class CpuMeasurer : public Measurer {
  public:
@@ -79,21 +26,22 @@ class CpuMeasurer : public Measurer {
 
   std::vector<std::string> Variants(const BenchShape& shape) const override {
     std::vector<std::string> variants = {"v1", "split_k", "auto"};
-    if (shape.kv_bytes() <= kMaxReferenceBytes) variants.push_back("reference");
-    if (HasThrustOnHost() && shape.kv_bytes() <= kMaxThrustBytes) {
+    const auto is_small_for = [&](Variant variant) {
+      return shape.kv_bytes() <= LargestBytesOf(variant, DeviceKind::kCpu);
+    };
+    if (is_small_for(Variant::kReference)) variants.push_back("reference");
+    if (HasThrustOnHost() && is_small_for(Variant::kThrust)) {
       variants.push_back("thrust");
     }
     return variants;
   }
 
   std::vector<Row> Measure(const BenchShape& shape) override {
-    CpuProblem problem(shape);
-    const std::vector<SampleRow> samples =
-        ComputeSamples(shape, problem.tables);
+    CpuProblem problem(shape, BlockLayout::kTokenMajor, kHostRotateBytes);
     std::vector<Row> rows;
     for (const std::string& variant : Variants(shape)) {
       for (Cache cache : {Cache::kCold, Cache::kWarm}) {
-        rows.push_back(MeasureRow(variant, cache, problem, samples));
+        rows.push_back(MeasureRow(variant, cache, problem));
       }
     }
     return rows;
@@ -106,24 +54,22 @@ class CpuMeasurer : public Measurer {
   }
 
  private:
-  Row MeasureRow(const std::string& variant, Cache cache, CpuProblem& problem,
-                 absl::Span<const SampleRow> samples) {
+  Row MeasureRow(const std::string& variant, Cache cache, CpuProblem& problem) {
     const absl::StatusOr<DecodePlan> plan =
-        PlanDecode(problem.decode_shape, *backend_, OptionsOf(variant));
+        PlanDecode(problem.decode_shape(), *backend_, OptionsOf(variant));
     if (!plan.ok()) {
-      return MakeFailedRow(variant, problem.shape, cache,
+      return MakeFailedRow(variant, problem.shape(), cache,
                            plan.status().ToString());
     }
-    Row row = MakeRow(variant, problem.shape, cache, *plan);
+    Row row = MakeRow(variant, problem.shape(), cache, *plan);
     const absl::StatusOr<double> time_us = TimeRuns(*plan, cache, problem);
     if (!time_us.ok()) {
       row.error = time_us.status().ToString();
       return row;
     }
     SetTime(row, *time_us, 0);
-    row.max_abs_error = LargestError(samples, problem.shape,
-                                     problem.output.data(), problem.lse.data());
-    row.error = RefusalOf(problem.shape, row.max_abs_error);
+    row.max_abs_error = problem.LargestErrorOfSet0();
+    row.error = RefusalOf(problem.shape(), row.max_abs_error);
     return row;
   }
 
@@ -137,7 +83,7 @@ class CpuMeasurer : public Measurer {
     absl::Status status = backend_->Prepare(plan);
     if (status.ok()) status = backend_->InitWorkspace(plan, context);
 
-    const int num_sets = cache == Cache::kCold ? problem.tables.num_sets : 1;
+    const int num_sets = cache == Cache::kCold ? problem.num_sets() : 1;
     std::vector<double> runs_us;
     double total_s = 0;
     for (int run = 0; status.ok() && run <= kMaxRuns; ++run) {
@@ -152,9 +98,7 @@ class CpuMeasurer : public Measurer {
       runs_us.push_back(elapsed.count() * 1e6);
       total_s += elapsed.count();
     }
-    problem.output.assign(problem.output.size(), 0xffff);
-    problem.lse.assign(problem.lse.size(),
-                       std::numeric_limits<float>::quiet_NaN());
+    problem.PoisonOutput();
     if (status.ok()) status = backend_->Run(plan, problem.Args(0), context);
     if (!status.ok()) return status;
     return MedianOf(runs_us);

@@ -1,7 +1,5 @@
 #include "benchmarks/measurer.h"
 
-#include <algorithm>
-
 namespace paged::benchmarks {
 
 DecodeOptions OptionsOf(absl::string_view variant) {
@@ -36,12 +34,6 @@ void SetTime(Row& row, double time_us, double gather_us) {
   row.time_us = time_us;
   row.gb_per_s = row.kv_bytes / time_us * 1e-3;
   row.ratio_to_gather = gather_us / time_us;
-}
-
-double MedianOf(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<long>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 }  // namespace paged::benchmarks

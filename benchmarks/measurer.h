@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "benchmarks/sampling.h"
 #include "benchmarks/shapes.h"
 #include "paged/options.h"
 #include "paged/plan.h"
@@ -64,8 +65,6 @@ Row MakeRow(absl::string_view variant, const BenchShape& shape, Cache cache,
 Row MakeFailedRow(absl::string_view variant, const BenchShape& shape,
                   Cache cache, absl::string_view error);
 void SetTime(Row& row, double time_us, double gather_us);
-
-double MedianOf(std::vector<double> values);
 
 }  // namespace paged::benchmarks
 

@@ -7,14 +7,14 @@
 #include "kernels/core/hash.h"
 
 namespace paged::benchmarks {
-namespace {
-
 BenchShape Uniform(int num_seqs, int context_len, int num_kv_heads, int group) {
   return {.context_lens =
               std::vector<int32_t>(static_cast<size_t>(num_seqs), context_len),
           .num_kv_heads = num_kv_heads,
           .group = group};
 }
+
+namespace {
 
 BenchShape WithDType(BenchShape shape, DType dtype) {
   shape.dtype = dtype;
@@ -126,11 +126,15 @@ std::vector<BenchShape> SweepShapes() {
           WithHeadDim(Uniform(64, 2048, 8, 4), 64)};
 }
 
-BenchTables MakeTables(const BenchShape& shape, int64_t rotate_bytes) {
+int NumSets(const BenchShape& shape, int64_t rotate_bytes) {
   const int64_t kv_bytes = shape.kv_bytes();
-  BenchTables tables;
-  tables.num_sets = static_cast<int>(
+  return static_cast<int>(
       std::max<int64_t>(2, (rotate_bytes + kv_bytes - 1) / kv_bytes));
+}
+
+BenchTables MakeTables(const BenchShape& shape, int64_t rotate_bytes) {
+  BenchTables tables;
+  tables.num_sets = NumSets(shape, rotate_bytes);
   std::vector<int32_t> lens;
   for (int set = 0; set < tables.num_sets; ++set) {
     lens.insert(lens.end(), shape.context_lens.begin(),

@@ -40,6 +40,9 @@ std::string RowName(absl::string_view variant, const BenchShape& shape,
 // The same without variant and cache.
 std::string ShapeName(const BenchShape& shape);
 
+// Sequences of equal lengths.
+BenchShape Uniform(int num_seqs, int context_len, int num_kv_heads, int group);
+
 std::vector<BenchShape> GpuShapes();
 // Small enough for the specification on two cores.
 std::vector<BenchShape> CpuShapes();
@@ -57,7 +60,8 @@ struct BenchTables {
   }
 };
 
-// As many sets as reach `rotate_bytes`, and at least two.
+// Sets of a batch's inputs that reach `rotate_bytes`, and at least two.
+int NumSets(const BenchShape& shape, int64_t rotate_bytes);
 BenchTables MakeTables(const BenchShape& shape, int64_t rotate_bytes);
 
 // What the library is told about a batch of `shape`.

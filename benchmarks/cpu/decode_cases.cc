@@ -3,17 +3,6 @@
 #include "absl/strings/str_cat.h"
 
 namespace paged::benchmarks {
-namespace {
-
-BenchShape Uniform(int num_seqs, int32_t len, int kv_heads, int group) {
-  BenchShape shape;
-  shape.context_lens.assign(static_cast<size_t>(num_seqs), len);
-  shape.num_kv_heads = kv_heads;
-  shape.group = group;
-  return shape;
-}
-
-}  // namespace
 
 std::string NameOf(const CpuDecodeCase& c) {
   return absl::StrCat(

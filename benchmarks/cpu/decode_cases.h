@@ -6,15 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/cpu/problem.h"
 #include "benchmarks/shapes.h"
 
 namespace paged::benchmarks {
-
-// Which of slots and heads is outermost in a block.
-enum class BlockLayout : uint8_t {
-  kTokenMajor,  // [block, slot, head, dim]
-  kHeadMajor,   // [block, head, slot, dim]
-};
 
 struct CpuDecodeCase {
   BenchShape shape;

@@ -8,7 +8,7 @@
 #include <random>
 #include <utility>
 
-#include "benchmarks/measurer.h"
+#include "benchmarks/sampling.h"
 
 namespace paged::benchmarks {
 namespace {
@@ -59,20 +59,26 @@ std::vector<int32_t> Shuffled(int64_t count) {
   return pieces;
 }
 
+std::function<double()> TimedByClock(std::function<void()> function) {
+  return [function = std::move(function)] {
+    const auto begin = std::chrono::steady_clock::now();
+    function();
+    const std::chrono::duration<double> elapsed =
+        std::chrono::steady_clock::now() - begin;
+    return elapsed.count();
+  };
+}
+
 std::vector<double> TimeInTurns(
     int rounds, const std::vector<std::function<void()>>& functions) {
-  std::vector<std::vector<double>> seconds(functions.size());
-  for (int round = -1; round < rounds; ++round) {
-    for (size_t i = 0; i < functions.size(); ++i) {
-      const auto begin = std::chrono::steady_clock::now();
-      functions[i]();
-      const std::chrono::duration<double> elapsed =
-          std::chrono::steady_clock::now() - begin;
-      if (round >= 0) seconds[i].push_back(elapsed.count());
-    }
+  std::vector<std::function<double()>> timed;
+  for (const auto& function : functions) {
+    timed.push_back(TimedByClock(function));
   }
   std::vector<double> medians;
-  for (std::vector<double>& runs : seconds) {
+  for (std::vector<double>& runs : SampleInTurns(
+           {.num_warmups = 1, .num_runs = rounds, .max_seconds = kNoLimit},
+           timed)) {
     medians.push_back(MedianOf(std::move(runs)));
   }
   return medians;

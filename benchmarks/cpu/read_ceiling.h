@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "benchmarks/sampling.h"
 #include "kernels/cpu/thread_pool.h"
 
 namespace paged::benchmarks {
@@ -23,8 +24,11 @@ void ReadPieces(ThreadPool& threads, absl::Span<const std::byte* const> pools,
 std::vector<int32_t> InOrder(int64_t count);
 std::vector<int32_t> Shuffled(int64_t count);
 
-// Seconds of each function, the median of `rounds` rounds in which all of them
-// take turns, after one that does not count.
+// Returns the seconds of a call by the wall clock.
+std::function<double()> TimedByClock(std::function<void()> function);
+
+// Seconds of each function that takes turns with the others: medians of
+// `rounds` rounds, after one that does not count.
 std::vector<double> TimeInTurns(
     int rounds, const std::vector<std::function<void()>>& functions);
 

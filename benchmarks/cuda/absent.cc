@@ -1,9 +1,14 @@
 // The CUDA side of a build without CUDA.
 #include "benchmarks/measurer.h"
+#include "benchmarks/tiers.h"
 
 namespace paged::benchmarks {
 
 absl::StatusOr<std::unique_ptr<Measurer>> MakeCudaMeasurer() {
+  return absl::UnimplementedError("this build has no CUDA");
+}
+
+absl::StatusOr<std::unique_ptr<TierMeasurer>> MakeCudaTierMeasurer() {
   return absl::UnimplementedError("this build has no CUDA");
 }
 

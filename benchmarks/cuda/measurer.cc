@@ -8,14 +8,14 @@
 #include "benchmarks/cuda/problem.h"
 #include "benchmarks/cuda/timing.h"
 #include "benchmarks/sample_oracle.h"
+#include "benchmarks/tiers.h"
 
 namespace paged::benchmarks {
 namespace {
 
 constexpr int kRounds = 21;
-// The baseline needs several times the cache's memory, and tens of
-// milliseconds, above this.
-constexpr int64_t kMaxThrustBytes = 300'000'000;
+const int64_t kMaxThrustBytes =
+    LargestBytesOf(Variant::kThrust, DeviceKind::kCuda);
 constexpr int kThrustRuns = 5;
 
 // A variant of a shape with one cache, on its way to become a row.

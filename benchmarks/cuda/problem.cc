@@ -10,8 +10,6 @@
 namespace paged::benchmarks {
 namespace {
 
-// Five times the largest L2 at hand (60 MB on an H200).
-constexpr int64_t kRotateBytes = 320'000'000;
 // Calls of a graph, at least. Small work takes more of them, so that a replay
 // is long against the resolution of events (0.5 us).
 constexpr int kMinCalls = 8;
@@ -42,7 +40,7 @@ DeviceBytes Filled(DType dtype, int64_t count, uint32_t seed,
 CudaProblem::CudaProblem(const BenchShape& shape, Backend& backend,
                          cudaStream_t stream)
     : shape_(shape),
-      tables_(MakeTables(shape, kRotateBytes)),
+      tables_(MakeTables(shape, kDeviceRotateBytes)),
       decode_shape_(MakeDecodeShape(shape, tables_)),
       backend_(backend),
       stream_(stream),

@@ -14,6 +14,10 @@
 
 namespace paged::benchmarks {
 
+// What cold calls rotate through: five times the largest L2 at hand (60 MB on
+// an H200).
+inline constexpr int64_t kDeviceRotateBytes = 320'000'000;
+
 // A plan and the workspace that its runs use.
 struct PlannedDecode {
   DecodePlan plan;
@@ -27,6 +31,7 @@ class CudaProblem {
 
   const BenchShape& shape() const { return shape_; }
   const BenchTables& tables() const { return tables_; }
+  int NumCalls(Cache cache) const;  // of a graph
 
   // Plans, allocates the workspace and prepares the kernels.
   absl::StatusOr<PlannedDecode> Plan(const DecodeOptions& options);
@@ -45,7 +50,6 @@ class CudaProblem {
  private:
   DecodeArgs Args(int set) const;
   int SetOf(Cache cache, int call) const;
-  int NumCalls(Cache cache) const;
 
   BenchShape shape_;
   BenchTables tables_;

@@ -5,14 +5,13 @@
 #include <cstdlib>
 #include <utility>
 
-#include "benchmarks/measurer.h"
+#include "benchmarks/sampling.h"
 
 namespace paged::benchmarks {
 namespace {
 
 // A replay above this counts as long: its jitter is small against it.
 constexpr double kLongReplayUs = 50'000;
-constexpr int kMinRounds = 5;
 constexpr int kWarmUpRounds = 2;
 
 }  // namespace
@@ -117,12 +116,14 @@ double TimedGraph::UsPerCall() const {
   return stopwatch_.ElapsedUs() / num_calls_;
 }
 
-std::vector<double> TimeInTurns(cudaStream_t stream,
-                                absl::Span<TimedGraph* const> graphs,
-                                int num_rounds) {
+std::vector<std::vector<double>> SampleInTurns(
+    cudaStream_t stream, absl::Span<TimedGraph* const> graphs,
+    const SampleCounts& counts) {
   Stopwatch whole_round;
   std::vector<std::vector<double>> samples(graphs.size());
-  for (int round = -kWarmUpRounds; round < num_rounds; ++round) {
+  double spent_us = 0;  // of the average graph
+  for (int round = -counts.num_warmups; round < counts.num_runs; ++round) {
+    if (counts.should_stop()) break;
     graphs.front()->Launch(stream);
     whole_round.Begin(stream);
     for (TimedGraph* graph : graphs) graph->LaunchTimed(stream);
@@ -134,10 +135,22 @@ std::vector<double> TimeInTurns(cudaStream_t stream,
     }
     const double mean_us =
         whole_round.ElapsedUs() / static_cast<double>(graphs.size());
-    if (mean_us > kLongReplayUs && round + 1 >= kMinRounds) break;
+    spent_us += mean_us;
+    const bool is_long =
+        mean_us > kLongReplayUs || spent_us > counts.max_seconds * 1e6;
+    if (is_long && round + 1 >= kLeastRuns) break;
   }
+  return samples;
+}
+
+std::vector<double> TimeInTurns(cudaStream_t stream,
+                                absl::Span<TimedGraph* const> graphs,
+                                int num_rounds) {
   std::vector<double> medians;
-  for (std::vector<double>& us : samples) {
+  for (std::vector<double>& us : SampleInTurns(stream, graphs,
+                                               {.num_warmups = kWarmUpRounds,
+                                               .num_runs = num_rounds,
+                                               .max_seconds = kNoLimit})) {
     medians.push_back(MedianOf(std::move(us)));
   }
   return medians;

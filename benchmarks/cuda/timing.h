@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "benchmarks/sampling.h"
 
 namespace paged::benchmarks {
 
@@ -80,11 +81,17 @@ class TimedGraph {
   Stopwatch stopwatch_;
 };
 
-// Replays the graphs in turns, and returns the median microseconds per call of
-// each. Stops after five rounds when a replay takes longer than 50 ms.
+// Replays the graphs in turns, and returns the microseconds per call of each
+// replay of each. Stops after kLeastRuns rounds when a replay takes longer than
+// 50 ms.
 //
 // Each round is enqueued as a whole behind one untimed replay, so that the
 // host's launches are hidden behind work on the GPU.
+std::vector<std::vector<double>> SampleInTurns(
+    cudaStream_t stream, absl::Span<TimedGraph* const> graphs,
+    const SampleCounts& counts);
+
+// The medians of `num_rounds` rounds.
 std::vector<double> TimeInTurns(cudaStream_t stream,
                                 absl::Span<TimedGraph* const> graphs,
                                 int num_rounds);

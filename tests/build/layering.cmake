@@ -30,8 +30,12 @@ set(rules
   "public headers stand on the standard library, Abseil and each other"
 
   "^apps/"
-  "^(tests|benchmarks|gtest|gmock|benchmark|thrust|cub)/"
-  "the program does not need what tests and benchmarks need"
+  "^(tests|gtest|gmock|benchmark|thrust|cub)/"
+  "the program needs neither tests nor Google Benchmark"
+
+  "^benchmarks/"
+  "^apps/"
+  "the program measures through benchmarks/, not the other way round"
 
   "^benchmarks/"
   "^(gtest|gmock|thrust|cub)/"

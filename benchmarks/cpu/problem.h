@@ -1,0 +1,64 @@
+// A shape's tensors in host memory.
+#ifndef PAGED_BENCHMARKS_CPU_PROBLEM_H_
+#define PAGED_BENCHMARKS_CPU_PROBLEM_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "benchmarks/cpu/host_memory.h"
+#include "benchmarks/sample_oracle.h"
+#include "benchmarks/shapes.h"
+#include "kernels/cpu/thread_pool.h"
+
+namespace paged::benchmarks {
+
+// Which of slots and heads is outermost in a block.
+enum class BlockLayout : uint8_t {
+  kTokenMajor,  // [block, slot, head, dim]
+  kHeadMajor,   // [block, head, slot, dim]
+};
+
+// What cold calls rotate through: several times the last-level cache of the
+// processors at hand (32 MB).
+inline constexpr int64_t kHostRotateBytes = 128'000'000;
+
+// Tensors of 16-bit types. Element (block, slot, head, dim) of a pool is that
+// of the dense token-major pool, wherever it lies.
+class CpuProblem {
+ public:
+  CpuProblem(const BenchShape& shape, BlockLayout layout, int64_t rotate_bytes);
+
+  DecodeArgs Args(int set);
+
+  // Reads the blocks of a set, those of every sequence in turn.
+  void Read(ThreadPool& threads, int set) const;
+
+  // NaN in every output and lse, so that what a run leaves out is seen.
+  void PoisonOutput();
+
+  // How far the outputs of a run of set 0 are off.
+  double LargestErrorOfSet0();
+
+  const BenchShape& shape() const { return shape_; }
+  const DecodeShape& decode_shape() const { return decode_shape_; }
+  int num_sets() const { return tables_.num_sets; }
+
+ private:
+  int64_t block_elements() const {
+    return int64_t{shape_.block_size} * shape_.num_kv_heads * shape_.head_dim;
+  }
+  std::unique_ptr<HostMemory> MakePool(uint32_t seed) const;
+
+  BenchShape shape_;
+  BenchTables tables_;
+  DecodeShape decode_shape_;
+  std::unique_ptr<HostMemory> keys_, values_;
+  std::vector<uint16_t> query_, output_;
+  std::vector<float> lse_;
+  std::vector<SampleRow> samples_;  // empty until they are asked for
+};
+
+}  // namespace paged::benchmarks
+
+#endif  // PAGED_BENCHMARKS_CPU_PROBLEM_H_
