@@ -2,61 +2,97 @@
 
 #include <exception>
 #include <new>
+#include <optional>
 #include <ostream>
 #include <stdexcept>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "apps/bench_command.h"
 #include "apps/explain_command.h"
 #include "apps/flags.h"
 #include "apps/run_command.h"
+#include "apps/version.h"
+#include "apps/words.h"
 
 namespace paged {
 namespace {
 
-constexpr char kUsage[] =
-    R"(paged: attention of one decode step against a paged KV cache
+using CommandFunction = absl::StatusOr<int> (*)(const std::vector<std::string>&,
+                                                std::ostream&, std::ostream&);
 
-  paged run FILE [flags]     computes the attention in a safetensors file and
-                             checks it
-  paged explain [flags]      says which kernel would run a shape, and why
-  paged --version
-  paged COMMAND --help       flags of a command, and an example
+struct Command {
+  const char* name;
+  const char* usage;
+  const char* about;
+  CommandFunction run;
+};
+
+constexpr Command kCommands[] = {
+    {"run", "run FILE [flags]",
+     "computes the attention in a safetensors file and checks it", &RunCommand},
+    {"explain", "explain [flags]",
+     "says which kernel would run a shape, and why", &ExplainCommand},
+    {"bench", "bench [flags]", "times one shape in several ways, side by side",
+     &BenchCommand},
+};
+
+const Command* FindCommand(const std::string& name) {
+  for (const Command& command : kCommands) {
+    if (name == command.name) return &command;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> CommandNames() {
+  std::vector<std::string> names;
+  for (const Command& command : kCommands) names.push_back(command.name);
+  return names;
+}
+
+std::string Usage() {
+  std::string text =
+      "paged: attention of one decode step against a paged KV cache\n\n";
+  for (const Command& command : kCommands) {
+    absl::StrAppendFormat(&text, "  paged %-18s %s\n", command.usage,
+                          command.about);
+  }
+  return text + R"(  paged --version          version, commit, CUDA, kernels
+  paged COMMAND --help     flags of a command, and an example
 
 Exit codes: 0 good, 1 a check failed, 2 bad usage or input, 3 no device, no
-memory, a CUDA error, or an output that cannot be written.
+memory, a CUDA error, or an output that cannot be written, 130 interrupted.
 )";
+}
 
-using Command = absl::StatusOr<int> (*)(const std::vector<std::string>&,
-                                        std::ostream&, std::ostream&);
-
-Command FindCommand(const std::string& name) {
-  if (name == "run") return &RunCommand;
-  if (name == "explain") return &ExplainCommand;
-  return nullptr;
+absl::Status UnknownCommand(const std::string& name) {
+  const std::vector<std::string> names = CommandNames();
+  const std::optional<std::string> nearest = NearestOf(name, names);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "a command must be ", AnyOf(names), "; got ", Printable(name),
+      nearest.has_value() ? absl::StrCat("; did you mean ", *nearest, "?")
+                          : ""));
 }
 
 absl::StatusOr<int> Dispatch(const std::vector<std::string>& args,
                              std::ostream& out, std::ostream& err) {
   if (args.empty()) {
-    return absl::InvalidArgumentError(
-        "a command is needed: run or explain; --help says more");
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a command is needed: ", AnyOf(CommandNames()), "; --help says more"));
   }
   const std::string& name = args.front();
   if (name == "--help" || name == "-h" || name == "help") {
-    out << kUsage;
+    out << Usage();
     return kExitPassed;
   }
   if (name == "--version") {
-    out << "paged " << PAGED_VERSION << "\n";
+    out << VersionText();
     return kExitPassed;
   }
-  const Command command = FindCommand(name);
-  if (command == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a command must be run or explain; got ", Printable(name)));
-  }
-  return command({args.begin() + 1, args.end()}, out, err);
+  const Command* command = FindCommand(name);
+  if (command == nullptr) return UnknownCommand(name);
+  return command->run({args.begin() + 1, args.end()}, out, err);
 }
 
 absl::StatusOr<int> DispatchWithoutThrowing(
@@ -77,6 +113,8 @@ absl::StatusOr<int> DispatchWithoutThrowing(
 
 int ExitCodeOf(const absl::Status& error) {
   switch (error.code()) {
+    case absl::StatusCode::kCancelled:
+      return kExitInterrupted;
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kNotFound:
     case absl::StatusCode::kOutOfRange:

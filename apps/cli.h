@@ -15,6 +15,7 @@ inline constexpr int kExitCheckFailed = 1;
 inline constexpr int kExitBadInput = 2;  // usage, files, options
 // No device, no memory, CUDA errors, an output that cannot be written.
 inline constexpr int kExitNoDevice = 3;
+inline constexpr int kExitInterrupted = 130;  // as shells say it of SIGINT
 
 // Runs `paged ARGS`; `args` does not hold the program's name. Errors are one
 // line on `err`. Reads the environment of this process. Never throws.

@@ -59,6 +59,33 @@ absl::StatusOr<DecodeOptions> DecodeOptionsFrom(const Flags& flags) {
   return options;
 }
 
+FlagSpec BackendFlag() {
+  return {"backend", "auto|cpu|cuda",
+          "auto is CUDA when there is a GPU (auto)"};
+}
+
+absl::StatusOr<BackendChoice> BackendFrom(const Flags& flags) {
+  PAGED_ASSIGN_OR_RETURN(const std::optional<std::string> backend,
+                         flags.OneOf("backend", {"auto", "cpu", "cuda"}));
+  if (backend == "cpu") return BackendChoice::kCpu;
+  if (backend == "cuda") return BackendChoice::kCuda;
+  return BackendChoice::kAuto;
+}
+
+absl::Status NoCuda(BackendChoice choice, const absl::Status& error,
+                    std::string& note) {
+  if (choice == BackendChoice::kCuda) {
+    // No device for this program, whether it was built without CUDA or the
+    // machine has none.
+    return absl::UnavailableError(
+        absl::StrCat("--backend=cuda: ", error.message()));
+  }
+  if (error.code() != absl::StatusCode::kUnimplemented) {
+    note = absl::StrCat("no GPU: ", error.message(), "; the CPU runs");
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<DecodeOptions> ResolveFlags(const DecodeOptions& options) {
   absl::StatusOr<DecodeOptions> resolved = ResolveOptions(options);
   if (resolved.ok()) return resolved;

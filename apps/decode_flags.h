@@ -19,6 +19,18 @@ absl::StatusOr<DecodeOptions> DecodeOptionsFrom(const Flags& flags);
 // flags where it names fields.
 absl::StatusOr<DecodeOptions> ResolveFlags(const DecodeOptions& options);
 
+enum class BackendChoice { kAuto, kCpu, kCuda };
+
+// --backend, and what it says.
+FlagSpec BackendFlag();
+absl::StatusOr<BackendChoice> BackendFrom(const Flags& flags);
+
+// What becomes of a choice other than the CPU when MakeCudaBackend says
+// `error`: Unavailable when CUDA was demanded, else OK, with a note when
+// somebody may wonder.
+absl::Status NoCuda(BackendChoice choice, const absl::Status& error,
+                    std::string& note);
+
 inline constexpr IntRange kBlockSizeRange = {.min = 1, .max = 1024};
 
 }  // namespace paged

@@ -9,27 +9,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
+#include "apps/words.h"
 #include "paged/internal/status_macros.h"
 
 namespace paged {
 namespace {
-
-// Levenshtein's distance.
-int EditDistance(const std::string& a, const std::string& b) {
-  std::vector<int> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = static_cast<int>(j);
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    int diagonal = row[0];
-    row[0] = static_cast<int>(i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const int substituted = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
-    }
-  }
-  return row[b.size()];
-}
 
 const FlagSpec* Find(const FlagTable& table, const std::string& name) {
   for (const FlagSpec& spec : table) {
@@ -39,24 +23,13 @@ const FlagSpec* Find(const FlagTable& table, const std::string& name) {
 }
 
 absl::Status UnknownFlag(const FlagTable& table, const std::string& name) {
-  std::string message = absl::StrCat("unknown flag --", Printable(name));
-  const FlagSpec* nearest = nullptr;
-  // Texts longer than any flag resemble none.
-  int distance = name.size() > 40 ? 0 : static_cast<int>(name.size()) / 2 + 1;
-  for (const FlagSpec& spec : table) {
-    if (name.size() > 40) break;
-    const int candidate = EditDistance(name, spec.name);
-    if (candidate < distance) {
-      distance = candidate;
-      nearest = &spec;
-    }
-  }
-  if (nearest != nullptr) {
-    absl::StrAppend(&message, "; did you mean --", nearest->name, "?");
-  } else {
-    absl::StrAppend(&message, "; --help lists the flags");
-  }
-  return absl::InvalidArgumentError(message);
+  std::vector<std::string> names;
+  for (const FlagSpec& spec : table) names.push_back(spec.name);
+  const std::optional<std::string> nearest = NearestOf(name, names);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "unknown flag --", Printable(name),
+      nearest.has_value() ? absl::StrCat("; did you mean --", *nearest, "?")
+                          : "; --help lists the flags"));
 }
 
 absl::Status BadValue(const std::string& name, const std::string& rule,
@@ -64,15 +37,6 @@ absl::Status BadValue(const std::string& name, const std::string& rule,
   return absl::InvalidArgumentError(
       absl::StrCat("--", name, " must be ", rule, "; got ",
                    value.empty() ? "nothing" : Printable(value)));
-}
-
-// "a, b or c"
-std::string AnyOf(const std::vector<std::string>& words) {
-  const auto last = words.end() - 1;
-  return words.size() < 2
-             ? absl::StrJoin(words, "")
-             : absl::StrCat(absl::StrJoin(words.begin(), last, ", "), " or ",
-                            *last);
 }
 
 // All of `text` as a number; empty otherwise.
@@ -129,6 +93,12 @@ absl::StatusOr<Flags> Flags::Parse(const FlagTable& table,
     }
   }
   return flags;
+}
+
+absl::Status Flags::RefusePositional(const std::string& command) const {
+  if (positional_.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      command, " takes flags alone; got ", Printable(positional_.front())));
 }
 
 bool Flags::IsOn(const std::string& name) const {

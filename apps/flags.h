@@ -44,6 +44,9 @@ class Flags {
   // Arguments that are no flags.
   const std::vector<std::string>& positional() const { return positional_; }
 
+  // InvalidArgument when there are any, for a command that has none.
+  absl::Status RefusePositional(const std::string& command) const;
+
   // A switch that was given.
   bool IsOn(const std::string& name) const;
   // Empty when the flag was not given. The typed ones return InvalidArgument

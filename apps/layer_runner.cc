@@ -45,15 +45,9 @@ absl::StatusOr<Backends> Backends::Make(BackendChoice choice) {
   absl::StatusOr<std::unique_ptr<Backend>> cuda = MakeCudaBackend();
   if (cuda.ok()) {
     backends.cuda = *std::move(cuda);
-  } else if (choice == BackendChoice::kCuda) {
-    // No device for this program, whether it was built without CUDA or the
-    // machine has none.
-    return absl::UnavailableError(
-        absl::StrCat("--backend=cuda: ", cuda.status().message()));
-  } else if (cuda.status().code() != absl::StatusCode::kUnimplemented) {
-    backends.note =
-        absl::StrCat("no GPU: ", cuda.status().message(), "; the CPU runs");
+    return backends;
   }
+  PAGED_RETURN_IF_ERROR(NoCuda(choice, cuda.status(), backends.note));
   return backends;
 }
 

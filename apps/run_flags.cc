@@ -35,7 +35,7 @@ FlagTable RunFlagTable() {
       {"variant", "auto|v1|split_k|thrust|reference|all",
        "what computes it; else $PAGED_VARIANT, else auto"},
       {"block_size", "N", "tokens of a block, 1 to 1024 (16)"},
-      {"backend", "auto|cpu|cuda", "auto is CUDA when there is a GPU (auto)"},
+      BackendFlag(),
   };
   const FlagTable shared = DecodeFlagTable();
   table.insert(table.end(), shared.begin(), shared.end());
@@ -54,10 +54,7 @@ absl::StatusOr<RunRequest> RunRequestFrom(const Flags& flags) {
   PAGED_ASSIGN_OR_RETURN(const std::optional<int> block_size,
                          flags.Int("block_size", kBlockSizeRange));
   request.paging.block_size = block_size.value_or(request.paging.block_size);
-  PAGED_ASSIGN_OR_RETURN(const std::optional<std::string> backend,
-                         flags.OneOf("backend", {"auto", "cpu", "cuda"}));
-  if (backend == "cpu") request.backend = BackendChoice::kCpu;
-  if (backend == "cuda") request.backend = BackendChoice::kCuda;
+  PAGED_ASSIGN_OR_RETURN(request.backend, BackendFrom(flags));
   request.is_json = flags.IsOn("json");
 
   if (flags.positional().size() != 1) {

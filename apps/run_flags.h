@@ -7,13 +7,12 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "apps/decode_flags.h"
 #include "apps/flags.h"
 #include "apps/paged_layer.h"
 #include "paged/options.h"
 
 namespace paged {
-
-enum class BackendChoice { kAuto, kCpu, kCuda };
 
 struct RunRequest {
   std::string path;

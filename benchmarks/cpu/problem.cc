@@ -53,13 +53,14 @@ DecodeArgs CpuProblem::Args(int set) {
           .lse = lse_.data()};
 }
 
-void CpuProblem::Read(ThreadPool& threads, int set) const {
+void CpuProblem::Read(ThreadPool& threads, int set,
+                      int64_t fetch_ahead_bytes) const {
   const auto first =
       tables_.table.entries.data() + tables_.offset_of(set, shape_);
   const auto count = static_cast<size_t>(shape_.num_seqs()) *
                      static_cast<size_t>(tables_.table.max_blocks_per_seq);
   ReadPieces(threads, {keys_->data(), values_->data()}, {first, count},
-             block_elements() * 2);
+             block_elements() * 2, fetch_ahead_bytes);
 }
 
 void CpuProblem::PoisonOutput() {

@@ -32,7 +32,7 @@ class CpuProblem {
   DecodeArgs Args(int set);
 
   // Reads the blocks of a set, those of every sequence in turn.
-  void Read(ThreadPool& threads, int set) const;
+  void Read(ThreadPool& threads, int set, int64_t fetch_ahead_bytes = 0) const;
 
   // NaN in every output and lse, so that what a run leaves out is seen.
   void PoisonOutput();

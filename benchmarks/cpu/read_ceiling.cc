@@ -14,11 +14,12 @@ namespace paged::benchmarks {
 namespace {
 
 // A sum that is kept, so that no load is left out; one for each word of a line,
-// which the compiler turns into vectors.
-uint64_t SumOf(const std::byte* from, int64_t bytes) {
+// which the compiler turns into vectors. The same lines of `next` are fetched.
+uint64_t SumOf(const std::byte* from, const std::byte* next, int64_t bytes) {
   constexpr int kWords = 8;  // of a cache line
   uint64_t sums[kWords] = {};
   for (int64_t at = 0; at < bytes; at += kWords * 8) {
+    if (next != nullptr) __builtin_prefetch(next + at);
     uint64_t words[kWords];
     std::memcpy(words, from + at, sizeof(words));
     for (int i = 0; i < kWords; ++i) sums[i] ^= words[i];
@@ -31,15 +32,21 @@ std::atomic<uint64_t> sink = 0;
 }  // namespace
 
 void ReadPieces(ThreadPool& threads, absl::Span<const std::byte* const> pools,
-                absl::Span<const int32_t> pieces, int64_t piece_bytes) {
+                absl::Span<const int32_t> pieces, int64_t piece_bytes,
+                int64_t fetch_ahead_bytes) {
   const int64_t shares = threads.num_threads();
   const auto count = static_cast<int64_t>(pieces.size());
+  const int64_t ahead = (fetch_ahead_bytes + piece_bytes - 1) / piece_bytes;
+  const auto at = [&](const std::byte* pool, int64_t i) {
+    return pool + pieces[static_cast<size_t>(i)] * piece_bytes;
+  };
   threads.ParallelFor(shares, [&](int64_t share) {
     uint64_t sum = 0;
-    for (int64_t i = count * share / shares; i < count * (share + 1) / shares;
-         ++i) {
+    const int64_t end = count * (share + 1) / shares;
+    for (int64_t i = count * share / shares; i < end; ++i) {
+      const bool has_next = ahead > 0 && i + ahead < end;
       for (const std::byte* pool : pools) {
-        sum += SumOf(pool + pieces[static_cast<size_t>(i)] * piece_bytes,
+        sum += SumOf(at(pool, i), has_next ? at(pool, i + ahead) : nullptr,
                      piece_bytes);
       }
     }

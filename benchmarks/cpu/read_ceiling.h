@@ -16,9 +16,11 @@ namespace paged::benchmarks {
 
 // Reads every byte of the pieces [piece_bytes * i, piece_bytes * (i + 1)) of
 // each pool, i in the order of `pieces`, which the threads share out evenly.
-// `piece_bytes` is a multiple of 64.
+// `piece_bytes` is a multiple of 64. Pieces that come `fetch_ahead_bytes` of a
+// pool later are fetched meanwhile; 0 leaves that to the processor.
 void ReadPieces(ThreadPool& threads, absl::Span<const std::byte* const> pools,
-                absl::Span<const int32_t> pieces, int64_t piece_bytes);
+                absl::Span<const int32_t> pieces, int64_t piece_bytes,
+                int64_t fetch_ahead_bytes = 0);
 
 // 0, 1, ..., count - 1; or the same shuffled.
 std::vector<int32_t> InOrder(int64_t count);
