@@ -3,6 +3,7 @@
 #define PAGED_KERNELS_CORE_APPEND_PARAMS_H_
 
 #include <cstdint>
+#include <initializer_list>
 
 #include "kernels/core/kv_layout.h"
 
@@ -28,6 +29,21 @@ struct AppendParams {
   int64_t num_slots = 0;  // of the pool; slots from here on are skipped
   int element_bytes = 0;
 };
+
+// The heads of a token as one row, where they lie side by side in all four
+// tensors: longer rows, and fewer of them.
+inline AppendParams WithMergedHeads(AppendParams p) {
+  for (const AppendTensor* tensor : {&p.key, &p.value}) {
+    if (tensor->head_stride != tensor->head_dim ||
+        tensor->layout.head_stride != tensor->head_dim) {
+      return p;
+    }
+  }
+  p.key.head_dim *= p.num_kv_heads;
+  p.value.head_dim *= p.num_kv_heads;
+  p.num_kv_heads = 1;
+  return p;
+}
 
 }  // namespace paged
 

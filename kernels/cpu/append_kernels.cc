@@ -23,7 +23,8 @@ void AppendHead(const AppendParams& p, const AppendTensor& tensor, int token,
 
 }  // namespace
 
-void RunAppendKv(const AppendParams& params) {
+void RunAppendKv(const AppendParams& unmerged) {
+  const AppendParams params = WithMergedHeads(unmerged);
   for (int token = 0; token < params.num_tokens; ++token) {
     const int64_t slot_id = params.slot_mapping[token];
     if (slot_id < 0 || slot_id >= params.num_slots) continue;

@@ -1,8 +1,11 @@
 // Writes new keys and values into their slots.
 //
-// Grid    (token, kv head) pairs dealt to CTAs of eight warps.
-// Warp    one pair: its key, then its value, in the widest pieces that all
-//         addresses allow.
+// Grid    warps over (token, kv head, span of the row), eight to a CTA. Heads
+//         that lie side by side are one row.
+// Row     its key and then its value, in the widest pieces that all addresses
+//         allow.
+// Lane    kPiecesPerLane of a span's pieces, 32 apart: all are loaded before
+//         the first is stored, so that enough bytes are on their way.
 #include <cstdint>
 
 #include "kernels/cuda/launch.h"
@@ -12,37 +15,73 @@ namespace paged {
 namespace {
 
 constexpr int kWarpsPerCta = 8;
+constexpr int kPiecesPerLane = 4;
+constexpr int kPiecesPerSpan = 32 * kPiecesPerLane;
 
 template <typename Piece>
-__device__ void CopyRow(const AppendTensor& tensor, int element_bytes,
-                        int64_t token, int64_t block, int slot, int kv_head) {
+int PiecesOf(const AppendTensor& tensor, int element_bytes) {
+  return tensor.head_dim * element_bytes / static_cast<int>(sizeof(Piece));
+}
+
+// One tensor's row of this warp, before and after.
+template <typename Piece>
+struct Row {
+  const Piece* source;
+  Piece* target;
+};
+
+template <typename Piece>
+__device__ Row<Piece> RowOf(const AppendTensor& tensor, int element_bytes,
+                            int64_t token, int64_t block, int slot,
+                            int kv_head) {
   const int64_t from =
       token * tensor.token_stride + kv_head * tensor.head_stride;
   const int64_t to = OffsetOf(tensor.layout, block, slot, kv_head);
-  const Piece* source = reinterpret_cast<const Piece*>(
-      static_cast<const char*>(tensor.rows) + from * element_bytes);
-  Piece* target = reinterpret_cast<Piece*>(static_cast<char*>(tensor.pool) +
-                                           to * element_bytes);
-  const int pieces =
-      tensor.head_dim * element_bytes / static_cast<int>(sizeof(Piece));
-  for (int i = static_cast<int>(threadIdx.x) % 32; i < pieces; i += 32) {
-    target[i] = source[i];
-  }
+  return {reinterpret_cast<const Piece*>(static_cast<const char*>(tensor.rows) +
+                                         from * element_bytes),
+          reinterpret_cast<Piece*>(static_cast<char*>(tensor.pool) +
+                                   to * element_bytes)};
 }
 
 template <typename Piece>
 __global__ void __launch_bounds__(kWarpsPerCta * 32)
-    AppendKvKernel(const __grid_constant__ AppendParams p) {
-  const int64_t index = int64_t{blockIdx.x} * kWarpsPerCta + threadIdx.x / 32;
-  const int64_t token = index / p.num_kv_heads;
+    AppendKvKernel(const __grid_constant__ AppendParams p, int key_pieces,
+                   int value_pieces, int spans_per_row) {
+  const int64_t warp = int64_t{blockIdx.x} * kWarpsPerCta + threadIdx.x / 32;
+  const int64_t row = warp / spans_per_row;
+  const int span = static_cast<int>(warp - row * spans_per_row);
+  const int64_t token = row / p.num_kv_heads;
   if (token >= p.num_tokens) return;
-  const int kv_head = static_cast<int>(index - token * p.num_kv_heads);
+  const int kv_head = static_cast<int>(row - token * p.num_kv_heads);
   const int64_t place = p.slot_mapping[token];
   if (place < 0 || place >= p.num_slots) return;
   const int64_t block = place / p.block_size;
   const int slot = static_cast<int>(place - block * p.block_size);
-  CopyRow<Piece>(p.key, p.element_bytes, token, block, slot, kv_head);
-  CopyRow<Piece>(p.value, p.element_bytes, token, block, slot, kv_head);
+  const Row<Piece> key =
+      RowOf<Piece>(p.key, p.element_bytes, token, block, slot, kv_head);
+  const Row<Piece> value =
+      RowOf<Piece>(p.value, p.element_bytes, token, block, slot, kv_head);
+
+  const int first = span * kPiecesPerSpan + static_cast<int>(threadIdx.x) % 32;
+  Piece pieces[kPiecesPerLane];
+#pragma unroll
+  for (int i = 0; i < kPiecesPerLane; ++i) {
+    const int at = first + 32 * i;
+    if (at < key_pieces) {
+      pieces[i] = key.source[at];
+    } else if (at < key_pieces + value_pieces) {
+      pieces[i] = value.source[at - key_pieces];
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < kPiecesPerLane; ++i) {
+    const int at = first + 32 * i;
+    if (at < key_pieces) {
+      key.target[at] = pieces[i];
+    } else if (at < key_pieces + value_pieces) {
+      value.target[at - key_pieces] = pieces[i];
+    }
+  }
 }
 
 // All addresses of a tensor, and the length of its rows, as one bit pattern:
@@ -58,21 +97,32 @@ uint64_t AlignmentBits(const AppendTensor& tensor, int element_bytes) {
          reinterpret_cast<uintptr_t>(tensor.pool);
 }
 
+template <typename Piece>
+cudaError_t LaunchPieces(const AppendParams& p, cudaStream_t stream) {
+  const int key_pieces = PiecesOf<Piece>(p.key, p.element_bytes);
+  const int value_pieces = PiecesOf<Piece>(p.value, p.element_bytes);
+  const int spans_per_row =
+      (key_pieces + value_pieces + kPiecesPerSpan - 1) / kPiecesPerSpan;
+  const int64_t warps = int64_t{p.num_tokens} * p.num_kv_heads * spans_per_row;
+  const auto ctas =
+      static_cast<unsigned>((warps + kWarpsPerCta - 1) / kWarpsPerCta);
+  return LaunchKernel(&AppendKvKernel<Piece>,
+                      {.grid = dim3(ctas), .threads = kWarpsPerCta * 32},
+                      stream, p, key_pieces, value_pieces, spans_per_row);
+}
+
 }  // namespace
 
-cudaError_t LaunchAppendKv(const AppendParams& p, cudaStream_t stream) {
-  if (p.num_tokens == 0) return cudaSuccess;
-  const int64_t rows = int64_t{p.num_tokens} * p.num_kv_heads;
-  const unsigned ctas =
-      static_cast<unsigned>((rows + kWarpsPerCta - 1) / kWarpsPerCta);
+cudaError_t LaunchAppendKv(const AppendParams& params, cudaStream_t stream) {
+  if (params.num_tokens == 0) return cudaSuccess;
+  const AppendParams p = WithMergedHeads(params);
   const uint64_t bits = AlignmentBits(p.key, p.element_bytes) |
                         AlignmentBits(p.value, p.element_bytes);
-  auto* kernel = bits % 16 == 0  ? &AppendKvKernel<uint4>
-                 : bits % 8 == 0 ? &AppendKvKernel<uint2>
-                 : bits % 4 == 0 ? &AppendKvKernel<uint32_t>
-                                 : &AppendKvKernel<uint16_t>;
-  return LaunchKernel(
-      kernel, {.grid = dim3(ctas), .threads = kWarpsPerCta * 32}, stream, p);
+  if (bits % 16 == 0) return LaunchPieces<uint4>(p, stream);
+  if (bits % 8 == 0) return LaunchPieces<uint2>(p, stream);
+  if (bits % 4 == 0) return LaunchPieces<uint32_t>(p, stream);
+  if (bits % 2 == 0) return LaunchPieces<uint16_t>(p, stream);
+  return LaunchPieces<uint8_t>(p, stream);
 }
 
 }  // namespace paged

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "kernels/core/append_params.h"
+#include "kernels/core/copy_params.h"
 #include "kernels/core/dtype.h"
 #include "kernels/core/instance.h"
 #include "kernels/core/kernel_params.h"
@@ -57,6 +58,7 @@ cudaError_t LaunchReduceSplits(ElementKind output, const DecodeParams& params,
 cudaError_t PrepareReduceSplits(ElementKind output);
 
 cudaError_t LaunchAppendKv(const AppendParams& params, cudaStream_t stream);
+cudaError_t LaunchCopyBlocks(const CopyParams& params, cudaStream_t stream);
 
 // Reads what a decode of `params` reads and computes nothing: the ceiling that
 // decode is measured against. `sink` takes a value that depends on every byte.

@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "paged/append_kv.h"
 #include "paged/args.h"
+#include "paged/copy_blocks.h"
 #include "paged/device_profile.h"
 #include "paged/plan.h"
 
@@ -85,6 +86,13 @@ class Backend {
   // ValidateAppend, and on CUDA for pointers that are not aligned to their
   // elements.
   virtual absl::Status AppendKv(const AppendKvArgs& args, Stream stream) = 0;
+
+  // Copies whole blocks as if all at once. Enqueued, some launches of up to 256
+  // copies each; allocates 32 bytes of host memory per copy. InvalidArgument as
+  // ValidateCopy, and on CUDA for caches that are not aligned to their
+  // elements.
+  virtual absl::Status CopyBlocks(const CopyBlocksArgs& args,
+                                  Stream stream) = 0;
 
   // Waits for what was enqueued on the stream. Internal when some of it failed
   // on the device.

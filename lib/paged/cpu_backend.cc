@@ -9,10 +9,12 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/baseline/thrust_decode.h"
 #include "kernels/cpu/append_kernels.h"
+#include "kernels/cpu/copy_kernels.h"
 #include "kernels/cpu/decode_kernels.h"
 #include "kernels/cpu/simd_decode.h"
 #include "kernels/cpu/simd_kernels.h"
 #include "kernels/cpu/thread_pool.h"
+#include "paged/internal/block_moves.h"
 #include "paged/internal/cpu_kernels.h"
 #include "paged/internal/lower.h"
 #include "paged/internal/run_checks.h"
@@ -64,6 +66,7 @@ class CpuBackend final : public Backend {
                    const RunContext& context) override;
 
   absl::Status AppendKv(const AppendKvArgs& args, Stream stream) override;
+  absl::Status CopyBlocks(const CopyBlocksArgs& args, Stream stream) override;
 
   absl::Status Synchronize(Stream) override { return absl::OkStatus(); }
 
@@ -154,6 +157,13 @@ absl::Status CpuBackend::AppendKv(const AppendKvArgs& args, Stream) {
   PAGED_ASSIGN_OR_RETURN(const AppendKvArgs a, ValidateAppend(args));
   RunAppendKv(internal::LowerAppend(a));
   return absl::OkStatus();
+}
+
+absl::Status CpuBackend::CopyBlocks(const CopyBlocksArgs& args, Stream) {
+  return internal::ForEachCopyLaunch(args, [](const CopyParams& params) {
+    RunCopyBlocks(params);
+    return absl::OkStatus();
+  });
 }
 
 // What PAGED_CPU asks for.

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/baseline/thrust_decode.h"
 #include "kernels/cuda/launch.h"
+#include "paged/internal/block_moves.h"
 #include "paged/internal/cuda_profile.h"
 #include "paged/internal/cuda_status.h"
 #include "paged/internal/lower.h"
@@ -101,6 +102,7 @@ class CudaBackend final : public Backend {
   absl::Status Run(const DecodePlan& plan, const DecodeArgs& args,
                    const RunContext& context) override;
   absl::Status AppendKv(const AppendKvArgs& args, Stream stream) override;
+  absl::Status CopyBlocks(const CopyBlocksArgs& args, Stream stream) override;
   absl::Status Synchronize(Stream stream) override;
 
  private:
@@ -181,6 +183,19 @@ absl::Status CudaBackend::AppendKv(const AppendKvArgs& args, Stream stream) {
   PAGED_RETURN_IF_ERROR(guard.status());
   return CudaStatus(LaunchAppendKv(internal::LowerAppend(valid), stream),
                     "append kernel");
+}
+
+absl::Status CudaBackend::CopyBlocks(const CopyBlocksArgs& args,
+                                     Stream stream) {
+  for (void* cache : args.caches) {
+    PAGED_RETURN_IF_ERROR(internal::CheckAligned(
+        "caches", cache, static_cast<std::size_t>(SizeOf(args.dtype))));
+  }
+  const DeviceGuard guard(device_);
+  PAGED_RETURN_IF_ERROR(guard.status());
+  return internal::ForEachCopyLaunch(args, [stream](const CopyParams& params) {
+    return CudaStatus(LaunchCopyBlocks(params, stream), "copy kernel");
+  });
 }
 
 absl::Status CudaBackend::Synchronize(Stream stream) {

@@ -1,0 +1,13 @@
+// Copies whole blocks of a pool, on the CPU.
+#ifndef PAGED_KERNELS_CPU_COPY_KERNELS_H_
+#define PAGED_KERNELS_CPU_COPY_KERNELS_H_
+
+#include "kernels/core/copy_params.h"
+
+namespace paged {
+
+void RunCopyBlocks(const CopyParams& params);
+
+}  // namespace paged
+
+#endif  // PAGED_KERNELS_CPU_COPY_KERNELS_H_
