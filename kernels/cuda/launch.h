@@ -15,6 +15,7 @@
 #include "kernels/core/dtype.h"
 #include "kernels/core/instance.h"
 #include "kernels/core/kernel_params.h"
+#include "kernels/core/table_params.h"
 
 namespace paged {
 
@@ -59,6 +60,12 @@ cudaError_t PrepareReduceSplits(ElementKind output);
 
 cudaError_t LaunchAppendKv(const AppendParams& params, cudaStream_t stream);
 cudaError_t LaunchCopyBlocks(const CopyParams& params, cudaStream_t stream);
+
+// Scatters into the table [max_seqs, width], and gathers a batch's from it.
+cudaError_t LaunchTableUpdate(const TableUpdateParams& params,
+                              cudaStream_t stream);
+cudaError_t LaunchBatchTable(const BatchTableParams& params,
+                             cudaStream_t stream);
 
 // Reads what a decode of `params` reads and computes nothing: the ceiling that
 // decode is measured against. `sink` takes a value that depends on every byte.

@@ -18,6 +18,7 @@
 #include "paged/append_kv.h"
 #include "paged/args.h"
 #include "paged/copy_blocks.h"
+#include "paged/device_memory.h"
 #include "paged/device_profile.h"
 #include "paged/plan.h"
 
@@ -34,6 +35,10 @@ struct Workspace {
   void* data = nullptr;
   std::size_t bytes = 0;
 };
+
+// Of DeviceTable's kernels.
+struct TableUpdateParams;
+struct BatchTableParams;
 
 // Chunks of a ragged batch; none is built yet.
 class Schedule;
@@ -97,6 +102,25 @@ class Backend {
   // Waits for what was enqueued on the stream. Internal when some of it failed
   // on the device.
   virtual absl::Status Synchronize(Stream stream) = 0;
+
+  // --- Memory and fences. Both may outlive the backend.
+
+  // Uninitialised. ResourceExhausted when there is no memory. May synchronise.
+  virtual absl::StatusOr<Buffer> Allocate(std::size_t bytes,
+                                          MemoryKind kind) = 0;
+  virtual absl::StatusOr<Fence> MakeFence() = 0;
+  // Moves the fence to what is enqueued last.
+  virtual absl::Status Record(Fence& fence, Stream stream) = 0;
+  // Returns when what was enqueued before the fence is done.
+  virtual absl::Status Wait(const Fence& fence) = 0;
+
+  // --- What DeviceTable (device_table.h) enqueues; its parameters are checked
+  // there.
+
+  virtual absl::Status UpdateTable(const TableUpdateParams& params,
+                                   Stream stream) = 0;
+  virtual absl::Status BuildBatchTable(const BatchTableParams& params,
+                                       Stream stream) = 0;
 };
 
 }  // namespace paged

@@ -65,6 +65,12 @@ int64_t BlockManagerState::LastBlockLen(const Sequence& sequence) const {
                               : (sequence.length - 1) % options.block_size + 1;
 }
 
+int32_t BlockManagerState::ListedLength(const Sequence& sequence) const {
+  const int64_t full = std::max<int64_t>(0, NumListedColumns(sequence) - 1);
+  return static_cast<int32_t>(full * options.block_size +
+                              LastBlockLen(sequence));
+}
+
 }  // namespace internal
 
 absl::Status BlockManager::DenseTable(Handles handles, int width,
@@ -102,11 +108,7 @@ absl::Status BlockManager::ContextLens(Handles handles,
   PAGED_RETURN_IF_ERROR(CheckHandles(state.sequences, handles));
   PAGED_RETURN_IF_ERROR(CheckSize("out", out.size(), handles.size()));
   for (std::size_t i = 0; i < handles.size(); ++i) {
-    const Sequence& sequence = state.sequences.at(handles[i].slot);
-    const int64_t full =
-        std::max<int64_t>(0, state.NumListedColumns(sequence) - 1);
-    out[i] = static_cast<int32_t>(full * state.options.block_size +
-                                  state.LastBlockLen(sequence));
+    out[i] = state.ListedLength(state.sequences.at(handles[i].slot));
   }
   return absl::OkStatus();
 }

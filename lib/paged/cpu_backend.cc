@@ -13,6 +13,7 @@
 #include "kernels/cpu/decode_kernels.h"
 #include "kernels/cpu/simd_decode.h"
 #include "kernels/cpu/simd_kernels.h"
+#include "kernels/cpu/table_kernels.h"
 #include "kernels/cpu/thread_pool.h"
 #include "paged/internal/block_moves.h"
 #include "paged/internal/cpu_kernels.h"
@@ -23,12 +24,14 @@
 namespace paged {
 namespace {
 
-// A cache line, so that two workspaces never share one.
-constexpr std::size_t kAlignment = 64;
+// What Buffer promises; a multiple of a cache line, so that two workspaces
+// never share one.
+constexpr std::size_t kAlignment = 256;
 
-struct FreeDeleter {
-  void operator()(void* data) const { std::free(data); }
-};
+absl::Status NoMemory(std::size_t bytes) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("no memory for a buffer of ", bytes, " bytes"));
+}
 
 class CpuBackend final : public Backend {
  public:
@@ -70,6 +73,21 @@ class CpuBackend final : public Backend {
 
   absl::Status Synchronize(Stream) override { return absl::OkStatus(); }
 
+  // Everything is done when its call returns, so that fences mark nothing.
+  absl::StatusOr<Buffer> Allocate(std::size_t bytes, MemoryKind kind) override;
+  absl::StatusOr<Fence> MakeFence() override { return Fence(); }
+  absl::Status Record(Fence&, Stream) override { return absl::OkStatus(); }
+  absl::Status Wait(const Fence&) override { return absl::OkStatus(); }
+  absl::Status UpdateTable(const TableUpdateParams& params, Stream) override {
+    RunTableUpdate(params);
+    return absl::OkStatus();
+  }
+  absl::Status BuildBatchTable(const BatchTableParams& params,
+                               Stream) override {
+    RunBatchTable(params);
+    return absl::OkStatus();
+  }
+
  private:
   void RunV1Kernels(const DecodeElements& elements, const DecodeParams& params);
   void RunSplitKKernels(const DecodeElements& elements,
@@ -78,31 +96,28 @@ class CpuBackend final : public Backend {
   absl::StatusOr<const SimdKernels*> simd_;  // null: the scalar ones
   ThreadPool pool_;
   DeviceProfile profile_;
-  std::unique_ptr<void, FreeDeleter> reserved_;
-  std::size_t reserved_bytes_ = 0;
+  Buffer reserved_;
 };
 
+absl::StatusOr<Buffer> CpuBackend::Allocate(std::size_t bytes, MemoryKind) {
+  if (bytes == 0) return Buffer();
+  // No object may be larger, and the rounding below may not wrap.
+  if (bytes > PTRDIFF_MAX - kAlignment) return NoMemory(bytes);
+  const std::size_t rounded =
+      (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  Buffer buffer(std::aligned_alloc(kAlignment, rounded), bytes, &std::free);
+  if (buffer.data() == nullptr) return NoMemory(bytes);
+  return buffer;
+}
+
 absl::StatusOr<Workspace> CpuBackend::Reserve(std::size_t bytes) {
-  if (bytes > reserved_bytes_) {
-    // No object may be larger, and the rounding below may not wrap.
-    if (bytes > PTRDIFF_MAX - kAlignment) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("no memory for a workspace of ", bytes, " bytes"));
-    }
-    const std::size_t rounded =
-        (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    std::unique_ptr<void, FreeDeleter> grown(
-        std::aligned_alloc(kAlignment, rounded));
-    if (grown == nullptr) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("no memory for a workspace of ", bytes, " bytes"));
-    }
+  if (bytes > reserved_.bytes()) {
+    PAGED_ASSIGN_OR_RETURN(Buffer grown, Allocate(bytes, MemoryKind::kDevice));
     // Zero is what a fresh control area holds.
-    std::memset(grown.get(), 0, rounded);
+    std::memset(grown.data(), 0, grown.bytes());
     reserved_ = std::move(grown);
-    reserved_bytes_ = rounded;
   }
-  return Workspace{.data = reserved_.get(), .bytes = reserved_bytes_};
+  return Workspace{.data = reserved_.data(), .bytes = reserved_.bytes()};
 }
 
 void CpuBackend::RunV1Kernels(const DecodeElements& elements,

@@ -9,6 +9,7 @@
 #include "kernels/baseline/thrust_decode.h"
 #include "kernels/cuda/launch.h"
 #include "paged/internal/block_moves.h"
+#include "paged/internal/cuda_memory.h"
 #include "paged/internal/cuda_profile.h"
 #include "paged/internal/cuda_status.h"
 #include "paged/internal/lower.h"
@@ -19,34 +20,7 @@ namespace paged {
 namespace {
 
 using internal::CudaStatus;
-
-// Makes a device current, and the previous one again at the end.
-class DeviceGuard {
- public:
-  explicit DeviceGuard(int device) {
-    error_ = cudaGetDevice(&previous_);
-    if (error_ == cudaSuccess && previous_ != device) {
-      error_ = cudaSetDevice(device);
-      changed_ = error_ == cudaSuccess;
-    }
-  }
-  ~DeviceGuard() {
-    if (changed_) (void)cudaSetDevice(previous_);
-  }
-  DeviceGuard(const DeviceGuard&) = delete;
-  DeviceGuard& operator=(const DeviceGuard&) = delete;
-
-  absl::Status status() const { return CudaStatus(error_, "current device"); }
-
- private:
-  int previous_ = 0;
-  bool changed_ = false;
-  cudaError_t error_ = cudaSuccess;
-};
-
-struct CudaFree {
-  void operator()(void* data) const { (void)cudaFree(data); }
-};
+using internal::DeviceGuard;
 
 absl::StatusOr<const DecodeKernel*> KernelOf(const DecodePlan& plan) {
   const Instance& instance = plan.instance;
@@ -105,11 +79,43 @@ class CudaBackend final : public Backend {
   absl::Status CopyBlocks(const CopyBlocksArgs& args, Stream stream) override;
   absl::Status Synchronize(Stream stream) override;
 
+  absl::StatusOr<Buffer> Allocate(std::size_t bytes, MemoryKind kind) override {
+    return OnDevice([&] { return internal::CudaAllocate(bytes, kind); });
+  }
+  absl::StatusOr<Fence> MakeFence() override {
+    return OnDevice([] { return internal::CudaMakeFence(); });
+  }
+  absl::Status Record(Fence& fence, Stream stream) override {
+    return OnDevice([&] { return internal::CudaRecord(fence, stream); });
+  }
+  absl::Status Wait(const Fence& fence) override {
+    return internal::CudaWait(fence);
+  }
+  absl::Status UpdateTable(const TableUpdateParams& params,
+                           Stream stream) override {
+    return OnDevice([&] {
+      return CudaStatus(LaunchTableUpdate(params, stream), "table update");
+    });
+  }
+  absl::Status BuildBatchTable(const BatchTableParams& params,
+                               Stream stream) override {
+    return OnDevice([&] {
+      return CudaStatus(LaunchBatchTable(params, stream), "batch table");
+    });
+  }
+
  private:
+  // What `call` returns with this backend's device current.
+  template <typename Call>
+  auto OnDevice(const Call& call) -> decltype(call()) {
+    const DeviceGuard guard(device_);
+    PAGED_RETURN_IF_ERROR(guard.status());
+    return call();
+  }
+
   int device_;
   DeviceProfile profile_;
-  std::unique_ptr<void, CudaFree> reserved_;
-  std::size_t reserved_bytes_ = 0;
+  Buffer reserved_;
 };
 
 absl::Status CudaBackend::Prepare(const DecodePlan& plan) {
@@ -128,17 +134,11 @@ absl::Status CudaBackend::Prepare(const DecodePlan& plan) {
 }
 
 absl::StatusOr<Workspace> CudaBackend::Reserve(std::size_t bytes) {
-  if (bytes > reserved_bytes_) {
-    const DeviceGuard guard(device_);
-    PAGED_RETURN_IF_ERROR(guard.status());
-    void* grown = nullptr;
-    PAGED_RETURN_IF_ERROR(
-        CudaStatus(cudaMalloc(&grown, bytes),
-                   absl::StrCat("workspace of ", bytes, " bytes")));
-    reserved_.reset(grown);
-    reserved_bytes_ = bytes;
+  if (bytes > reserved_.bytes()) {
+    PAGED_ASSIGN_OR_RETURN(Buffer grown, Allocate(bytes, MemoryKind::kDevice));
+    reserved_ = std::move(grown);
   }
-  return Workspace{.data = reserved_.get(), .bytes = reserved_bytes_};
+  return Workspace{.data = reserved_.data(), .bytes = reserved_.bytes()};
 }
 
 absl::Status CudaBackend::InitWorkspace(const DecodePlan& plan,

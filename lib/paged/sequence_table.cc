@@ -71,6 +71,14 @@ void SequenceTable::MarkSlid(Sequence& sequence, int32_t begin, int32_t end) {
   ListChanged(sequence);
 }
 
+void SequenceTable::MarkAllChanged() {
+  for (Sequence& sequence : sequences_) {
+    if (sequence.kind != SequenceKind::kClosed) {
+      MarkChanged(sequence, 0, sequence.num_columns);
+    }
+  }
+}
+
 std::size_t SequenceTable::TakeChanges(absl::Span<TableChange> changes) {
   std::size_t num_taken = 0;
   while (num_changed_rows_ > 0) {

@@ -84,6 +84,8 @@ struct BlockManagerState {
   // [first, last) of the logical blocks that CsrTable lists after the sinks.
   int64_t NumListedColumns(const Sequence& sequence) const;
   int64_t LastBlockLen(const Sequence& sequence) const;
+  // Tokens of the columns that CsrTable lists.
+  int32_t ListedLength(const Sequence& sequence) const;
 
   BlockManagerOptions options;
   PoolLists pool;
@@ -104,8 +106,11 @@ struct BlockManagerState {
 absl::Status StaleHandle(SequenceHandle handle);
 absl::Status WrongKind(const char* rule);
 
-// For tests, which look into a manager and break it.
+// For DeviceTable, and for tests, which look into a manager and break it.
 struct BlockManagerAccess {
+  static const BlockManagerState& State(const BlockManager& manager) {
+    return *manager.state_;
+  }
   static BlockManagerState& State(BlockManager& manager) {
     return *manager.state_;
   }

@@ -91,6 +91,7 @@ class SequenceTable {
 
   void MarkChanged(Sequence& sequence, int32_t begin, int32_t end);
   void MarkSlid(Sequence& sequence, int32_t begin, int32_t end);
+  void MarkAllChanged();  // every entry of what is open
   std::size_t TakeChanges(absl::Span<TableChange> changes);
 
  private:

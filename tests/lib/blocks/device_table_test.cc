@@ -1,0 +1,173 @@
+#include "paged/device_table.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/lib/blocks/block_support.h"
+#include "tests/lib/blocks/lagging_backend.h"
+#include "tests/lib/blocks/table_support.h"
+#include "tests/support/cuda_memory.h"
+
+namespace paged::testing {
+namespace {
+
+class DeviceTableTest : public BackendTest {};
+INSTANTIATE_TEST_SUITE_P(Cpu, DeviceTableTest,
+                         ::testing::Values(BackendCase{BackendKind::kCpu,
+                                                       DType::kF32}),
+                         CaseName);
+INSTANTIATE_TEST_SUITE_P(Cuda, DeviceTableTest,
+                         ::testing::Values(BackendCase{BackendKind::kCuda,
+                                                       DType::kF16}),
+                         CaseName);
+
+// BR-042, 051.
+TEST_P(DeviceTableTest, EqualsTheManagersViewsAfterEveryUpdate) {
+  constexpr int kNewTokens = 3;
+  Crowd crowd(5);
+  DeviceTable table = DeviceTable::Create(crowd.manager(), backend(),
+                                          {.max_batch = kTableBatch,
+                                           .width = kTableWidth,
+                                           .max_new_tokens = kNewTokens,
+                                           .max_entries = 3})
+                          .value();
+  for (int step = 0; step < 300 && !HasFailure(); ++step) {
+    SCOPED_TRACE(step);
+    for (int i = 0; i < 1 + step % 7; ++i) crowd.Change();
+    const std::vector<SequenceHandle> batch = crowd.Batch();
+    const std::vector<int32_t> counts =
+        crowd.NewTokens(batch.size(), kNewTokens);
+    const absl::Status status =
+        table.Update(crowd.manager(), batch, counts, nullptr);
+    ASSERT_TRUE(status.ok()) << status;
+    ASSERT_TRUE(backend().Synchronize(nullptr).ok());
+    ExpectViews(crowd.manager(), batch, counts,
+                Views(kind(), table, kNewTokens));
+    if (step % 3 == 0) FinishStep(crowd.manager());
+  }
+}
+
+// BR-095: more updates than staging buffers while the device is busy.
+TEST_P(DeviceTableTest, UpdatesDoNotOvertakeABusyDevice) {
+  Crowd crowd(6);
+  DeviceTable table =
+      DeviceTable::Create(crowd.manager(), backend(),
+                          {.max_batch = kTableBatch, .width = kTableWidth})
+          .value();
+  if (!is_cpu()) CudaOccupyDefaultStream();
+  std::vector<SequenceHandle> batch;
+  for (int step = 0; step < 20; ++step) {
+    for (int i = 0; i < 10; ++i) crowd.Change();
+    batch = crowd.Batch();
+    ASSERT_TRUE(table.Update(crowd.manager(), batch, {}, nullptr).ok());
+  }
+  ASSERT_TRUE(backend().Synchronize(nullptr).ok());
+  ExpectViews(crowd.manager(), batch, std::vector<int32_t>(batch.size(), 1),
+              Views(kind(), table, 1));
+}
+
+// BR-095, step by step: a kernel that runs late sees the step it was made for.
+TEST(LaggingTableTest, AStagingBufferIsKeptUntilItWasRead) {
+  for (const int num_buffers : {1, 2, 3}) {
+    SCOPED_TRACE(num_buffers);
+    LaggingBackend backend;
+    Crowd crowd(7);
+    DeviceTable table = DeviceTable::Create(crowd.manager(), backend,
+                                            {.max_batch = kTableBatch,
+                                             .width = kTableWidth,
+                                             .num_staging_buffers = num_buffers,
+                                             .max_entries = 200})
+                            .value();
+    for (int step = 0; step < 100; ++step) {
+      for (int i = 0; i < 3; ++i) crowd.Change();
+      const std::vector<SequenceHandle> batch = crowd.Batch();
+      const std::vector<int32_t> ones(batch.size(), 1);
+      ASSERT_TRUE(table.Update(crowd.manager(), batch, ones, nullptr).ok());
+      // Two more updates are enqueued behind this one before its kernels run.
+      const std::size_t end = backend.num_pending();
+      ASSERT_TRUE(table.Update(crowd.manager(), {}, {}, nullptr).ok());
+      ASSERT_TRUE(table.Update(crowd.manager(), {}, {}, nullptr).ok());
+      if (num_buffers < 3) continue;
+      ASSERT_EQ(backend.num_pending(), end + 6);
+      while (backend.num_pending() > 6) backend.RunOldest();
+      ExpectViews(crowd.manager(), batch, ones,
+                  Views(BackendKind::kCpu, table, 1));
+      ASSERT_TRUE(backend.Synchronize(nullptr).ok());
+    }
+    EXPECT_EQ(backend.num_waits() > 0, num_buffers < 3);
+  }
+}
+
+TEST(LaggingTableTest, SendsOnlyWhatChanged) {
+  LaggingBackend backend;
+  BlockManager manager = MakeManager();
+  std::vector<SequenceHandle> batch;
+  for (int i = 0; i < 3; ++i) {
+    batch.push_back(manager.Open({.num_tokens = 8}).value().handle);
+  }
+  DeviceTable table =
+      DeviceTable::Create(manager, backend, {.max_batch = kTableBatch}).value();
+  ASSERT_TRUE(table.Update(manager, batch, {}, nullptr).ok());
+  EXPECT_EQ(table.Statistics().num_entries, 6);
+  EXPECT_EQ(table.Statistics().bytes, 6 * 8 + 3 * 12);
+  // The ninth token begins a block, the next three do not.
+  for (int step = 0; step < 4; ++step) {
+    for (const SequenceHandle handle : batch) {
+      ASSERT_TRUE(manager.Append(handle, 1).ok());
+    }
+    ASSERT_TRUE(table.Update(manager, batch, {}, nullptr).ok());
+    EXPECT_EQ(table.Statistics().num_entries, 9);
+    EXPECT_EQ(table.Statistics().bytes, 9 * 8 + (2 + step) * 3 * 12);
+  }
+  // Another table has seen nothing of it.
+  DeviceTable other =
+      DeviceTable::Create(manager, backend, {.max_batch = kTableBatch}).value();
+  ASSERT_TRUE(other.Update(manager, {}, {}, nullptr).ok());
+  EXPECT_EQ(other.Statistics().num_entries, 9);
+  EXPECT_EQ(other.Statistics().num_updates, 1);
+}
+
+TEST(LaggingTableTest, RefusesWithoutSendingAnything) {
+  LaggingBackend backend;
+  BlockManager manager = MakeManager();
+  const SequenceHandle handle = manager.Open({.num_tokens = 8}).value().handle;
+  const SequenceHandle closed = manager.Open({.num_tokens = 8}).value().handle;
+  ASSERT_TRUE(manager.Release(closed).ok());
+  DeviceTable table =
+      DeviceTable::Create(manager, backend, {.max_batch = 2, .width = 1})
+          .value();
+  const std::vector<SequenceHandle> one = {handle}, three(3, handle),
+                                    stale = {closed};
+  const std::vector<uint64_t> before = SnapshotOf(manager);
+  const auto message = [&](const std::vector<SequenceHandle>& batch,
+                           const std::vector<int32_t>& counts) {
+    return std::string(table.Update(manager, batch, counts, nullptr).message());
+  };
+  EXPECT_EQ(message(three, {}), "handles must be 0 to 2; got 3");
+  EXPECT_EQ(message(one, {}), "width must hold the longest row, 2; got 1");
+  EXPECT_EQ(message(one, {2}), "num_new_tokens must be 0 to 1; got 2");
+  EXPECT_EQ(message(one, {1, 1}), "num_new_tokens must be 1 to 1; got 2");
+  EXPECT_EQ(table.Update(manager, stale, {}, nullptr).code(),
+            absl::StatusCode::kNotFound);
+  BlockManager small =
+      BlockManager::Create({.num_blocks = 9, .max_seqs = 2}).value();
+  EXPECT_EQ(table.Update(small, {}, {}, nullptr).code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(backend.num_pending(), 0u);
+  EXPECT_EQ(SnapshotOf(manager), before);
+  EXPECT_EQ(table.Statistics().num_updates, 0);
+
+  for (const DeviceTableOptions& options :
+       {DeviceTableOptions{}, DeviceTableOptions{.max_batch = 1, .width = 99},
+        DeviceTableOptions{.max_batch = 1, .max_new_tokens = 0},
+        DeviceTableOptions{.max_batch = 1, .num_staging_buffers = 0},
+        DeviceTableOptions{.max_batch = 1, .max_entries = 0}}) {
+    EXPECT_EQ(DeviceTable::Create(manager, backend, options).status().code(),
+              absl::StatusCode::kInvalidArgument);
+  }
+}
+
+}  // namespace
+}  // namespace paged::testing
