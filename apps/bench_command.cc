@@ -115,8 +115,7 @@ absl::StatusOr<int> BenchCommand(const std::vector<std::string>& args,
   std::vector<std::string> notes;
   if (!measurer.note().empty()) notes.push_back(measurer.note());
   if (!flags.Text("tiers").has_value()) {
-    point.tiers =
-        WithoutSlowTiers(point.tiers, point.shape, profile.kind, notes);
+    point.tiers = PracticalTiers(point.tiers, point.shape, profile.kind, notes);
   }
   const InterruptScope interrupts;
   counts.should_stop = &InterruptScope::WasInterrupted;

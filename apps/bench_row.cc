@@ -125,26 +125,8 @@ std::string Joined(const BenchRow& row, std::size_t num_columns) {
   return text;
 }
 
-// All that is known before the times are.
-BenchRow RowOfPlan(const ShapeRequest& shape,
-                   const benchmarks::TierResult& result,
-                   const DeviceProfile& profile) {
+void TakePlan(const benchmarks::TierResult& result, BenchRow& row) {
   const DecodePlan& plan = result.plan;
-  BenchRow row;
-  row.backend = profile.kind == DeviceKind::kCpu ? "cpu" : "cuda";
-  row.device = profile.name;
-  row.num_units = profile.num_units;
-  row.tier = result.name;
-  row.dtype = std::string(NameOf(shape.dtype));
-  row.num_seqs = shape.num_seqs;
-  row.context_len = shape.context_len;
-  row.num_q_heads = shape.num_q_heads;
-  row.num_kv_heads = shape.num_kv_heads;
-  row.head_dim = shape.head_dim;
-  row.block_size = shape.block_size;
-  row.calls_per_run = result.calls_per_sample;
-  row.commit = CommitOfBuild();
-  if (result.is_ceiling) return row;
   row.variant = std::string(NameOf(plan.variant));
   row.splits = plan.num_splits;
   row.reduction = std::string(NameOf(plan.reduction));
@@ -161,7 +143,6 @@ BenchRow RowOfPlan(const ShapeRequest& shape,
         row.allocated_bytes + static_cast<double>(row.workspace_bytes);
   }
   row.max_abs_error = result.max_abs_error;
-  return row;
 }
 
 std::string Cell(double value, int digits, double unit = 1) {
@@ -170,6 +151,24 @@ std::string Cell(double value, int digits, double unit = 1) {
 }
 
 }  // namespace
+
+BenchRow RowOfShape(const ShapeRequest& shape, const std::string& tier,
+                    int requested_splits, const DeviceProfile& profile) {
+  BenchRow row;
+  row.backend = profile.kind == DeviceKind::kCpu ? "cpu" : "cuda";
+  row.device = profile.name;
+  row.num_units = profile.num_units;
+  row.tier = tier;
+  row.requested_splits = requested_splits;
+  row.dtype = std::string(NameOf(shape.dtype));
+  row.num_seqs = shape.num_seqs;
+  row.context_len = shape.context_len;
+  row.num_q_heads = shape.num_q_heads;
+  row.num_kv_heads = shape.num_kv_heads;
+  row.head_dim = shape.head_dim;
+  row.block_size = shape.block_size;
+  return row;
+}
 
 std::vector<BenchRow> RowsOf(const ShapeRequest& shape,
                              const std::vector<int>& requested_splits,
@@ -186,8 +185,10 @@ std::vector<BenchRow> RowsOf(const ShapeRequest& shape,
     const benchmarks::TimeSummary time = benchmarks::Summarise(result.times_us);
     if (time.num_samples == 0) continue;
     if (result.is_ceiling) ceiling_us = time.median;
-    BenchRow row = RowOfPlan(shape, result, profile);
-    row.requested_splits = splits;
+    BenchRow row = RowOfShape(shape, result.name, splits, profile);
+    if (!result.is_ceiling) TakePlan(result, row);
+    row.commit = CommitOfBuild();
+    row.calls_per_run = result.calls_per_sample;
     row.runs = time.num_samples;
     row.mean_us = time.mean;
     row.median_us = time.median;

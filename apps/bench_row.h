@@ -61,6 +61,10 @@ struct BenchRow {
   bool is_ceiling() const { return tier == "gather" || tier == "read"; }
 };
 
+// What identifies a row before it was measured.
+BenchRow RowOfShape(const ShapeRequest& shape, const std::string& tier,
+                    int requested_splits, const DeviceProfile& profile);
+
 // The rows of what was measured of one shape. A result without samples gives
 // none.
 std::vector<BenchRow> RowsOf(const ShapeRequest& shape,

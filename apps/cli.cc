@@ -13,6 +13,7 @@
 #include "apps/explain_command.h"
 #include "apps/flags.h"
 #include "apps/run_command.h"
+#include "apps/scan_command.h"
 #include "apps/version.h"
 #include "apps/words.h"
 
@@ -36,6 +37,8 @@ constexpr Command kCommands[] = {
      "says which kernel would run a shape, and why", &ExplainCommand},
     {"bench", "bench [flags]", "times one shape in several ways, side by side",
      &BenchCommand},
+    {"scan", "scan --csv=FILE [flags]", "measures many shapes into a CSV file",
+     &ScanCommand},
 };
 
 const Command* FindCommand(const std::string& name) {
@@ -55,11 +58,12 @@ std::string Usage() {
   std::string text =
       "paged: attention of one decode step against a paged KV cache\n\n";
   for (const Command& command : kCommands) {
-    absl::StrAppendFormat(&text, "  paged %-18s %s\n", command.usage,
+    absl::StrAppendFormat(&text, "  paged %-24s %s\n", command.usage,
                           command.about);
   }
-  return text + R"(  paged --version          version, commit, CUDA, kernels
-  paged COMMAND --help     flags of a command, and an example
+  return text +
+         R"(  paged --version                version, commit, CUDA, kernels
+  paged COMMAND --help           flags of a command, and an example
 
 Exit codes: 0 good, 1 a check failed, 2 bad usage or input, 3 no device, no
 memory, a CUDA error, or an output that cannot be written, 130 interrupted.

@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "apps/words.h"
 #include "paged/internal/status_macros.h"
 
@@ -101,6 +102,12 @@ absl::Status Flags::RefusePositional(const std::string& command) const {
       command, " takes flags alone; got ", Printable(positional_.front())));
 }
 
+Flags Flags::Without(const std::string& name) const {
+  Flags rest = *this;
+  rest.values_.erase(name);
+  return rest;
+}
+
 bool Flags::IsOn(const std::string& name) const {
   const auto it = values_.find(name);
   return it != values_.end() && it->second == "true";
@@ -123,6 +130,25 @@ absl::StatusOr<std::optional<int>> Flags::Int(const std::string& name,
         *text);
   }
   return number;
+}
+
+absl::StatusOr<std::vector<int>> Flags::Ints(const std::string& name,
+                                             IntRange range) const {
+  std::vector<int> numbers;
+  const std::optional<std::string> text = Text(name);
+  if (!text.has_value()) return numbers;
+  for (const std::string& part :
+       std::vector<std::string>(absl::StrSplit(*text, ','))) {
+    const std::optional<int> number = ParseNumber<int>(part);
+    if (!number.has_value() || *number < range.min || *number > range.max) {
+      return BadValue(name,
+                      absl::StrCat("integers from ", range.min, " to ",
+                                   range.max, " with commas between them"),
+                      *text);
+    }
+    numbers.push_back(*number);
+  }
+  return numbers;
 }
 
 absl::StatusOr<std::optional<float>> Flags::PositiveFloat(

@@ -47,6 +47,9 @@ class Flags {
   // InvalidArgument when there are any, for a command that has none.
   absl::Status RefusePositional(const std::string& command) const;
 
+  // The same, as if `name` had not been given.
+  Flags Without(const std::string& name) const;
+
   // A switch that was given.
   bool IsOn(const std::string& name) const;
   // Empty when the flag was not given. The typed ones return InvalidArgument
@@ -54,6 +57,9 @@ class Flags {
   std::optional<std::string> Text(const std::string& name) const;
   absl::StatusOr<std::optional<int>> Int(const std::string& name,
                                          IntRange range) const;
+  // Integers with commas between them; empty when the flag was not given.
+  absl::StatusOr<std::vector<int>> Ints(const std::string& name,
+                                        IntRange range) const;
   absl::StatusOr<std::optional<float>> PositiveFloat(
       const std::string& name) const;
   absl::StatusOr<std::optional<std::string>> OneOf(

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "kernels/baseline/thrust_decode.h"
 #include "paged/internal/status_macros.h"
 
 namespace paged {
@@ -85,12 +86,17 @@ absl::StatusOr<PointResult> PointMeasurer::Measure(
   return result;
 }
 
-std::vector<PointTier> WithoutSlowTiers(const std::vector<PointTier>& tiers,
-                                        const ShapeRequest& shape,
-                                        DeviceKind kind,
-                                        std::vector<std::string>& notes) {
+std::vector<PointTier> PracticalTiers(const std::vector<PointTier>& tiers,
+                                      const ShapeRequest& shape,
+                                      DeviceKind kind,
+                                      std::vector<std::string>& notes) {
   std::vector<PointTier> left;
   for (const PointTier& tier : tiers) {
+    if (tier.variant == Variant::kThrust && kind == DeviceKind::kCpu &&
+        !HasThrustOnHost()) {
+      notes.push_back("thrust is left out: this build has no Thrust");
+      continue;
+    }
     const int64_t limit = benchmarks::LargestBytesOf(tier.variant, kind);
     const int64_t kv_bytes = KvBytesOf(shape);
     if (kv_bytes <= limit) {

@@ -64,12 +64,12 @@ class PointMeasurer {
   std::string note_;
 };
 
-// What is left of the variants where the shape is small enough for them; the
-// others are named in a note each.
-std::vector<PointTier> WithoutSlowTiers(const std::vector<PointTier>& tiers,
-                                        const ShapeRequest& shape,
-                                        DeviceKind kind,
-                                        std::vector<std::string>& notes);
+// What is left of the tiers where the shape is small enough for them and this
+// build has them; the others are named in a note each.
+std::vector<PointTier> PracticalTiers(const std::vector<PointTier>& tiers,
+                                      const ShapeRequest& shape,
+                                      DeviceKind kind,
+                                      std::vector<std::string>& notes);
 
 // --backend, --threads, --warmups, --runs and --max_seconds.
 FlagTable MeasureFlagTable();

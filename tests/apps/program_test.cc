@@ -1,4 +1,6 @@
 // The program itself: what a shell sees.
+#include "tests/apps/program.h"
+
 #include <sys/wait.h>
 
 #include <cstdlib>
@@ -12,18 +14,6 @@
 
 namespace paged::testing {
 namespace {
-
-// apps/paged beside the folder of this test, wherever both were copied; else
-// where it was built.
-std::filesystem::path FindProgram() {
-  std::error_code error;
-  const std::filesystem::path self =
-      std::filesystem::read_symlink("/proc/self/exe", error);
-  const std::filesystem::path beside =
-      self.parent_path().parent_path() / "apps" / "paged";
-  if (!error && std::filesystem::exists(beside, error)) return beside;
-  return PAGED_PROGRAM;
-}
 
 class ProgramTest : public ::testing::Test {
  protected:
