@@ -21,6 +21,7 @@ struct PointTier {
   int splits = 0;  // of split_k; 0: automatic
   Reduction reduction = Reduction::kAuto;
   HeadPacking head_packing = HeadPacking::kOn;
+  friend bool operator==(const PointTier&, const PointTier&) = default;
 };
 
 struct BenchPoint {

@@ -1,5 +1,6 @@
 #include "apps/scan_points.h"
 
+#include <algorithm>
 #include <functional>
 #include <utility>
 
@@ -103,6 +104,21 @@ Points OverGrid(ScanRequest request) {
               });
 }
 
+// Adds a point, or its tiers to the point of the same shape.
+void Merge(BenchPoint point, Points& points) {
+  for (BenchPoint& known : points) {
+    if (known.shape != point.shape) continue;
+    for (const PointTier& tier : point.tiers) {
+      if (std::find(known.tiers.begin(), known.tiers.end(), tier) ==
+          known.tiers.end()) {
+        known.tiers.push_back(tier);
+      }
+    }
+    return;
+  }
+  points.push_back(std::move(point));
+}
+
 struct Scan {
   const char* name;
   std::function<Points(const ScanRequest&)> points;
@@ -132,7 +148,7 @@ absl::StatusOr<Points> ScanPoints(const ScanRequest& request) {
       if (name != scan.name && name != "all") continue;
       is_known = true;
       for (BenchPoint& point : scan.points(request)) {
-        points.push_back(std::move(point));
+        Merge(std::move(point), points);
       }
     }
     if (!is_known) {

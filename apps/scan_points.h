@@ -22,7 +22,8 @@ struct ScanRequest {
 std::vector<std::string> ScanNames();
 
 // InvalidArgument for a name that is none of ScanNames. "all" stands for all of
-// them. A point may come twice, of two scans.
+// them. What two scans have in common is one point with the tiers of both, so
+// that these are measured side by side.
 absl::StatusOr<std::vector<BenchPoint>> ScanPoints(const ScanRequest& request);
 
 }  // namespace paged

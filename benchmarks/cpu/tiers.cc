@@ -100,10 +100,13 @@ void CpuTierMeasurer::Check(const RunContext& context, CpuProblem& problem,
   const auto run = [&] {
     status.Update(backend_->Run(result.plan, problem.Args(0), context));
   };
-  // The first run makes what threads keep.
+  // The first runs make what threads keep, and a thread may come late.
   if (status.ok()) run();
   problem.PoisonOutput();
   if (status.ok()) result.allocated_bytes = PeakBytesOf(run);
+  for (int i = 0; i < 2 && status.ok() && result.allocated_bytes > 0; ++i) {
+    result.allocated_bytes = std::min(result.allocated_bytes, PeakBytesOf(run));
+  }
   if (!status.ok()) {
     result.error = std::string(status.message());
     return;

@@ -22,6 +22,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
 using ::testing::Not;
 
 class ScanCommandTest : public ::testing::Test {
@@ -185,12 +186,20 @@ TEST(ScanPointsTest, DefaultsAreTheContextsOfTheFirstText) {
   EXPECT_EQ(ScanPoints({.is_long = true})->back().shape.context_len, 131072);
 }
 
-TEST(ScanPointsTest, AllIsEveryScan) {
-  std::size_t sum = 0;
+TEST(ScanPointsTest, AllIsEveryScanAndNoShapeComesTwice) {
+  const auto all = ScanPoints({.over = {"all"}});
+  ASSERT_TRUE(all.ok());
   for (const std::string& name : ScanNames()) {
-    sum += ScanPoints({.over = {name}})->size();
+    for (const BenchPoint& point : *ScanPoints({.over = {name}})) {
+      int num_found = 0;
+      for (const BenchPoint& candidate : *all) {
+        if (candidate.shape != point.shape) continue;
+        ++num_found;
+        EXPECT_THAT(candidate.tiers, IsSupersetOf(point.tiers)) << name;
+      }
+      EXPECT_EQ(num_found, 1) << name;
+    }
   }
-  EXPECT_EQ(ScanPoints({.over = {"all"}})->size(), sum);
   EXPECT_FALSE(ScanPoints({.over = {"context", "x"}}).ok());
 }
 

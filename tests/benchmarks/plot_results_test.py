@@ -1,0 +1,153 @@
+"""plot_results.py on a small file with gaps. Exit code 77: no matplotlib."""
+
+import csv
+import math
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+try:
+    import matplotlib
+except ImportError:
+    print("skipped: this Python has no matplotlib", file=sys.stderr)
+    sys.exit(77)
+matplotlib.use("svg")
+
+import plot_figures
+import plot_rows
+
+COLUMNS = ["backend", "device", "num_units", "tier", "requested_splits",
+           "dtype", "num_seqs", "context_len", "num_q_heads", "num_kv_heads",
+           "head_dim", "block_size", "variant", "splits", "ctas", "runs",
+           "median_us", "kv_bytes", "gb_per_s", "ratio_to_ceiling",
+           "peak_bytes", "commit"]
+
+
+def row(tier, num_seqs, context_len, splits=0, **more):
+    time = {"thrust": 300.0, "v1": 30.0, "gather": 10.0}.get(tier, 20.0)
+    fields = dict(
+        backend="cuda", device="GPU", num_units=132, tier=tier,
+        requested_splits=splits, dtype="fp16", num_seqs=num_seqs,
+        context_len=context_len, num_q_heads=8, num_kv_heads=4, head_dim=128,
+        block_size=16, variant="split_k" if tier == "auto" else tier,
+        splits=splits or 4, ctas=4 * num_seqs * (splits or 1), runs=50,
+        median_us=time * (1 + 1 / (splits or 9)), kv_bytes=2e6, gb_per_s=80.0,
+        ratio_to_ceiling=0.5, peak_bytes=1e5, commit="abc")
+    fields.update(more)
+    return fields
+
+
+def rows_with_gaps():
+    """v1 lacks 256 tokens, thrust has one row alone, and 64 sequences no
+    split_k."""
+    rows = []
+    for num_seqs in (8, 64):
+        for context_len in (128, 256, 512, 1024):
+            tiers = ["gather", "auto"]
+            if context_len != 256:
+                tiers.append("v1")
+            if num_seqs == 8:
+                tiers.append("split_k")
+            rows += [row(tier, num_seqs, context_len) for tier in tiers]
+    rows.append(row("thrust", 8, 128, peak_bytes=""))
+    rows += [row("split_k", 8, 512, splits) for splits in (1, 2, 8)]
+    # Of another machine, which the figures leave out.
+    rows.append(row("reference", 8, 128, backend="cpu", device="CPU"))
+    return rows
+
+
+class PlotResultsTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = pathlib.Path(self.folder.name) / "rows.csv"
+        self.out = pathlib.Path(self.folder.name) / "figs"
+        self.write(rows_with_gaps())
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def write(self, rows):
+        with open(self.path, "w", newline="") as stream:
+            writer = csv.DictWriter(stream, COLUMNS)
+            writer.writeheader()
+            writer.writerows(rows)
+
+    def run_program(self, *more):
+        return subprocess.run(
+            [sys.executable, ROOT / "benchmarks/plot_results.py", "--csv",
+             self.path, "--out-dir", self.out, "--gpu", "NAMED GPU", *more],
+            capture_output=True, text=True)
+
+    def read(self):
+        return plot_rows.main_rows(plot_rows.read_rows(self.path))
+
+    def test_writes_every_figure_for_print_and_dark_and_the_table(self):
+        result = self.run_program()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        page = (self.out / "figures.md").read_text()
+        for name in plot_figures.FIGURES:
+            for suffix in ("", "-dark"):
+                svg = (self.out / f"{name}{suffix}.svg").read_text()
+                self.assertIn("NAMED GPU", svg)
+            self.assertIn(f"{name}-dark.svg", page)
+        # 64 sequences have no split_k, and no baseline.
+        self.assertIn("| 64 x 512 | 2.0 | – | 33.3 | – | 22.2 |", page)
+        self.assertIn("| 8 x 256 | 2.0 | – | – | 22.2 | 22.2 |", page)
+
+    def test_a_missing_row_is_a_gap_in_the_line(self):
+        figure = plot_figures.time_by_context(self.read(), "GPU")
+        lines = {line.get_label(): line for line in figure.axes[0].lines}
+        v1 = list(lines["v1"].get_ydata())
+        grid = list(lines["v1"].get_xdata())
+        self.assertEqual(list(lines["split_k"].get_xdata()), grid)
+        self.assertEqual([x for x, y in zip(grid, v1) if math.isnan(y)], [256])
+
+    def test_no_point_is_drawn_that_was_not_measured(self):
+        rows = self.read()
+        measured = {round(r["median_us"], 6) for r in rows}
+        for make in (plot_figures.time_by_context, plot_figures.split_sweep):
+            for axes in make(rows, "GPU").axes:
+                for line in axes.lines:
+                    for y in line.get_ydata():
+                        if not math.isnan(y):
+                            self.assertIn(round(y, 6), measured)
+
+    def test_every_axis_has_a_unit_or_counts_things(self):
+        for name, make in plot_figures.FIGURES.items():
+            figure = make(self.read(), "GPU")
+            if figure is None:
+                continue
+            for axes in figure.axes:
+                for label in (axes.get_xlabel(), axes.get_ylabel()):
+                    self.assertTrue(
+                        label == "" and axes.get_label() == "<colorbar>"
+                        or "(" in label or "sequences" in label
+                        or "splits" in label or "time / best" in label,
+                        f"{name}: {label}")
+
+    def test_regret_is_against_the_best_that_was_forced(self):
+        figure = plot_figures.regret(self.read(), "GPU")
+        cells = figure.axes[0].images[0].get_array()
+        # Contexts by columns; 512 tokens have forced splits, 8 the best.
+        self.assertAlmostEqual(float(cells[0][2]), (1 + 1 / 9) / (1 + 1 / 9))
+        # 64 sequences and 256 tokens: nothing was forced.
+        self.assertTrue(math.isnan(float(cells.filled(math.nan)[1][1])))
+
+    def test_refuses_what_holds_no_rows(self):
+        self.write([])
+        self.assertEqual(self.run_program().returncode, 2)
+        self.path.write_text("a,b\n1,2\n")
+        result = self.run_program()
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("no column", result.stderr)
+        self.path.unlink()
+        self.assertEqual(self.run_program().returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
