@@ -10,7 +10,10 @@
 #include "apps/decode_flags.h"
 #include "apps/explanation_text.h"
 #include "apps/flags.h"
+#include "apps/grid_picture.h"
 #include "apps/shape_flags.h"
+#include "apps/sweep_map.h"
+#include "apps/terminal.h"
 #include "paged/cpu_backend.h"
 #include "paged/cuda_backend.h"
 #include "paged/internal/status_macros.h"
@@ -26,6 +29,7 @@ constexpr char kAbout[] =
 
   paged explain --num_seqs=8 --context_len=4096 --num_q_heads=32 \
       --num_kv_heads=8 --head_dim=128 --device=h200
+  paged explain --sweep --device=h100
 
 Flags, with their defaults in brackets:
 )";
@@ -38,8 +42,12 @@ FlagTable ExplainFlagTable() {
                    "what to explain; else $PAGED_VARIANT, else auto"});
   const FlagTable shared = DecodeFlagTable();
   table.insert(table.end(), shared.begin(), shared.end());
-  table.push_back(
-      {"json", "", "one JSON object: chosen, decided_by, all candidates"});
+  table.push_back({"sweep", "",
+                   "the choice over batches of 1 to 256 and contexts of 128 to "
+                   "131072, as a map"});
+  table.push_back({"json", "",
+                   "one JSON object: chosen, decided_by, all candidates; with "
+                   "--sweep one per cell"});
   table.push_back({"help", "", "this text"});
   return table;
 }
@@ -74,6 +82,13 @@ absl::StatusOr<int> ExplainCommand(const std::vector<std::string>& args,
   }
   PAGED_ASSIGN_OR_RETURN(options, ResolveFlags(options));
   PAGED_ASSIGN_OR_RETURN(const DeviceProfile profile, ProfileFrom(flags));
+  if (flags.IsOn("sweep")) {
+    PAGED_ASSIGN_OR_RETURN(const SweepMap map,
+                           MakeSweepMap(request, profile, options));
+    out << (flags.IsOn("json") ? JsonLinesOf(map)
+                               : TextOf(map, profile, WantsColour(out)));
+    return kExitPassed;
+  }
   PAGED_ASSIGN_OR_RETURN(const DecodeProblem problem,
                          ValidateShape(DecodeShapeOf(request)));
   PAGED_ASSIGN_OR_RETURN(const Explanation explanation,
@@ -85,7 +100,8 @@ absl::StatusOr<int> ExplainCommand(const std::vector<std::string>& args,
   if (flags.IsOn("json")) {
     out << JsonOf(explanation) << "\n";
   } else {
-    out << TableOf(explanation, profile);
+    out << TableOf(explanation, profile)
+        << GridPicture(explanation.chosen, profile);
   }
   return kExitPassed;
 }

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "apps/grid_picture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/apps/cli_runner.h"
@@ -93,6 +94,53 @@ TEST(ExplainCommandTest, DescribesBaselinesAndEmptyBatches) {
     EXPECT_EQ(result.exit_code, 0) << flag << result.err;
     ExplainJson({"--device=cpu", flag});
   }
+}
+
+TEST(ExplainCommandTest, SweepShowsWhereSplitsEnd) {
+  const CliResult json =
+      RunCli({"explain", "--sweep", "--device=h200", "--json"});
+  ASSERT_EQ(json.exit_code, 0) << json.err;
+  const auto cells = json.JsonLines();
+  ASSERT_EQ(cells.size(), 9u * 11);
+  EXPECT_EQ(cells.front()["context_len"], 128);
+  EXPECT_EQ(cells.back()["num_seqs"], 256);
+  // One sequence of 131072 tokens is split; 32 of 4096 fill the chip.
+  EXPECT_EQ(cells[10]["variant"], "split_k");
+  EXPECT_EQ(cells[5 * 11 + 5]["num_seqs"], 32);
+  EXPECT_EQ(cells[5 * 11 + 5]["context_len"], 4096);
+  EXPECT_EQ(cells[5 * 11 + 5]["variant"], "v1");
+
+  const CliResult text = RunCli({"explain", "--sweep", "--device=h200"});
+  ASSERT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("128k"));
+  EXPECT_THAT(text.out, HasSubstr("\n           256"));
+  EXPECT_THAT(text.out, HasSubstr("v1 from"));
+  EXPECT_EQ(text.out.find('\033'), std::string::npos);
+}
+
+TEST(ExplainCommandTest, SweepObeysWhatIsForced) {
+  const CliResult result = RunCli(
+      {"explain", "--sweep", "--device=rtx3090", "--variant=v1", "--json"});
+  for (const nlohmann::json& cell : result.JsonLines()) {
+    EXPECT_EQ(cell["variant"], "v1");
+  }
+}
+
+TEST(ExplainCommandTest, DrawsTheGridOnTheSms) {
+  // 4 CTAs of v1 on 132 SMs.
+  const CliResult result =
+      RunCli({"explain", "--device=h200", "--num_seqs=1", "--num_q_heads=8",
+              "--num_kv_heads=4", "--variant=v1"});
+  EXPECT_THAT(result.out, HasSubstr("4 CTAs, 128 of 132 SMs idle"));
+  EXPECT_THAT(result.out, HasSubstr("SM   0  1111" + std::string(62, '.')));
+  EXPECT_THAT(result.out, HasSubstr("SM  66  " + std::string(66, '.')));
+}
+
+TEST(GridPictureTest, DealsOneToEachUnitInTurn) {
+  EXPECT_THAT(DealCtas(0, 3, 2), ElementsAre(0, 0, 0));
+  EXPECT_THAT(DealCtas(4, 3, 2), ElementsAre(2, 1, 1));
+  // What does not fit waits for the next wave.
+  EXPECT_THAT(DealCtas(100, 3, 2), ElementsAre(2, 2, 2));
 }
 
 TEST(ExplainCommandTest, EndsWithTwoAndOneLineOnBadUsage) {

@@ -190,7 +190,8 @@ TEST(ScanPointsTest, AllIsEveryScanAndNoShapeComesTwice) {
   const auto all = ScanPoints({.over = {"all"}});
   ASSERT_TRUE(all.ok());
   for (const std::string& name : ScanNames()) {
-    for (const BenchPoint& point : *ScanPoints({.over = {name}})) {
+    const auto points = ScanPoints({.over = {name}});
+    for (const BenchPoint& point : points.value()) {
       int num_found = 0;
       for (const BenchPoint& candidate : *all) {
         if (candidate.shape != point.shape) continue;
