@@ -11,6 +11,7 @@
 #include "apps/explanation_text.h"
 #include "apps/flags.h"
 #include "apps/grid_picture.h"
+#include "apps/mask_flags.h"
 #include "apps/shape_flags.h"
 #include "apps/sweep_map.h"
 #include "apps/terminal.h"
@@ -36,6 +37,8 @@ Flags, with their defaults in brackets:
 
 FlagTable ExplainFlagTable() {
   FlagTable table = ShapeFlagTable({});
+  const FlagTable masks = MaskFlagTable();
+  table.insert(table.end(), masks.begin(), masks.end());
   table.push_back({"device", "this|h200|h100|rtx3090|cpu",
                    "this is the GPU when there is one, else the CPU (this)"});
   table.push_back({"variant", "auto|v1|split_k|thrust|reference",
@@ -75,6 +78,8 @@ absl::StatusOr<int> ExplainCommand(const std::vector<std::string>& args,
   PAGED_RETURN_IF_ERROR(flags.RefusePositional("explain"));
   PAGED_ASSIGN_OR_RETURN(const ShapeRequest request,
                          ShapeRequestFrom(flags, {}));
+  DecodeShape shape = DecodeShapeOf(request);
+  PAGED_RETURN_IF_ERROR(ReadMaskFlags(flags, shape));
   PAGED_ASSIGN_OR_RETURN(DecodeOptions options, DecodeOptionsFrom(flags));
   if (flags.Text("variant") == "all") {
     return absl::InvalidArgumentError(
@@ -83,14 +88,19 @@ absl::StatusOr<int> ExplainCommand(const std::vector<std::string>& args,
   PAGED_ASSIGN_OR_RETURN(options, ResolveFlags(options));
   PAGED_ASSIGN_OR_RETURN(const DeviceProfile profile, ProfileFrom(flags));
   if (flags.IsOn("sweep")) {
+    if (shape.window != 0 || shape.attention_chunk != 0 ||
+        shape.sink_tokens != 0) {
+      return absl::InvalidArgumentError(
+          "--sweep maps whole contexts: --window, --attention_chunk and "
+          "--sink_tokens must be left out");
+    }
     PAGED_ASSIGN_OR_RETURN(const SweepMap map,
                            MakeSweepMap(request, profile, options));
     out << (flags.IsOn("json") ? JsonLinesOf(map)
                                : TextOf(map, profile, WantsColour(out)));
     return kExitPassed;
   }
-  PAGED_ASSIGN_OR_RETURN(const DecodeProblem problem,
-                         ValidateShape(DecodeShapeOf(request)));
+  PAGED_ASSIGN_OR_RETURN(const DecodeProblem problem, ValidateShape(shape));
   PAGED_ASSIGN_OR_RETURN(const Explanation explanation,
                          Explain(problem, profile, options));
   // As PlanDecode does, for the one decision of this command.

@@ -9,6 +9,7 @@
 #include "kernels/core/host_device.h"
 #include "kernels/core/kv_layout.h"
 #include "kernels/core/online_softmax.h"
+#include "kernels/core/score_rules.h"
 
 namespace paged {
 
@@ -56,9 +57,15 @@ struct DecodeParams {
   int num_splits = 1;
 
   float scale_log2 = 0.0f;  // softmax scale times log2(e)
+  ScoreRules rules;
 };
 static_assert(std::is_trivially_copyable_v<DecodeParams>);
 static_assert(sizeof(DecodeParams) <= 4096, "the limit of kernel arguments");
+
+// Whether kernels need what score_rules.h and visibility.h offer.
+PAGED_HD inline bool IsGeneral(const DecodeParams& p) {
+  return p.q_len > 1 || !IsPlain(p.rules);
+}
 
 // Rows of one (sequence, kv head): query tokens times q heads of the group.
 PAGED_HD inline int NumRows(const DecodeParams& p) { return p.q_len * p.group; }

@@ -30,6 +30,11 @@ struct WorkItem {
   int last_tile;
   int tile_step;
   int64_t partial;  // where a split leaves its result
+
+  // Of a narrowed item (visibility.h).
+  VisibleTokens visible = {};
+  int sink_tiles = 0;
+  int skipped_tiles = 0;
 };
 
 PAGED_HD constexpr int NumTiles(int context_len) {

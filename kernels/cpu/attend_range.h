@@ -14,6 +14,7 @@
 #include "kernels/core/kernel_params.h"
 #include "kernels/core/online_softmax.h"
 #include "kernels/core/partition.h"
+#include "kernels/core/visibility.h"
 #include "kernels/cpu/elements.h"
 
 namespace paged {
@@ -69,21 +70,26 @@ inline float PushTile(SoftmaxState& state, std::span<float> scores_log2) {
   return keep;
 }
 
-// One tile's tokens, found through the block table. Tokens past the context
-// are not part of it: their slots are never addressed.
+// One tile's tokens, found through the block table. Tokens that no row of the
+// item sees are not part of it: neither their slots nor their table entries are
+// touched.
 struct Tile {
   int num_tokens = 0;
+  int positions[kTileTokens] = {};
   int64_t blocks[kTileTokens] = {};
   int slots[kTileTokens] = {};
 };
 
 inline Tile TileAt(const DecodeParams& p, const WorkItem& item, int tile) {
-  const int first = tile * kTileTokens;
+  const int first = SequenceTile(item, tile) * kTileTokens;
   const int32_t* table = p.block_tables + item.table_row * p.block_table_stride;
   Tile result;
-  result.num_tokens = std::min(kTileTokens, item.context_len - first);
-  for (int t = 0; t < result.num_tokens; ++t) {
-    const SlotPlace place = PlaceOf(first + t, p.block_size);
+  const int tokens_left = item.visible.end - first;
+  for (int i = 0; i < std::min(kTileTokens, tokens_left); ++i) {
+    if (!Sees(item.visible, first + i)) continue;
+    const SlotPlace place = PlaceOf(first + i, p.block_size);
+    const int t = result.num_tokens++;
+    result.positions[t] = first + i;
     result.blocks[t] = table[place.logical_block];
     result.slots[t] = place.slot;
   }
@@ -101,7 +107,21 @@ void LoadQuery(const DecodeParams& p, const WorkItem& item, int kv_head,
   }
 }
 
-// Leaves states and unnormalised values of the item's rows in `scratch`.
+// Turns the scaled scores of a tile, [rows, kTileTokens], into those that the
+// softmax takes.
+inline void ApplyRules(const DecodeParams& p, const WorkItem& item, int kv_head,
+                       const Tile& tile, AttendScratch& scratch) {
+  for (int r = 0; r < item.num_rows; ++r) {
+    const RowRules row = RowRulesOf(p, item, kv_head, item.first_row + r);
+    float* scores = scratch.weights.data() + r * kTileTokens;
+    for (int t = 0; t < tile.num_tokens; ++t) {
+      scores[t] = RuledScore(p.rules, row, tile.positions[t], scores[t]);
+    }
+  }
+}
+
+// Leaves states and unnormalised values of the item's rows in `scratch`. The
+// item is narrowed.
 template <typename QueryElement, typename KvElement>
 void AttendRange(const DecodeParams& p, const WorkItem& item, int kv_head,
                  AttendScratch& scratch) {
@@ -123,6 +143,7 @@ void AttendRange(const DecodeParams& p, const WorkItem& item, int kv_head,
             Dot(query, token, p.key_dim) * p.scale_log2;
       }
     }
+    if (IsGeneral(p)) ApplyRules(p, item, kv_head, tile, scratch);
     for (int r = 0; r < item.num_rows; ++r) {
       const float keep = PushTile(scratch.states[static_cast<std::size_t>(r)],
                                   {scratch.weights.data() + r * kTileTokens,

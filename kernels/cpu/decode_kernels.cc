@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/core/partition.h"
+#include "kernels/core/visibility.h"
 #include "kernels/cpu/attend_range.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/reduce_rows.h"
@@ -30,12 +31,12 @@ void StoreRow(const DecodeParams& p, int seq, int kv_head, int row,
   auto* output = static_cast<QueryElement*>(p.output.data) +
                  OffsetOf(p.output, seq, place.token, place.q_head);
   const bool is_empty = IsEmpty(state);
-  const float inverse_sum = InverseSum(state);
+  const RowEnd end = EndOf(p.rules, state, place.q_head);
   for (int d = 0; d < p.value_dim; ++d) {
     output[d] =
-        FromFloat<QueryElement>(is_empty ? 0.0f : values[d] * inverse_sum);
+        FromFloat<QueryElement>(is_empty ? 0.0f : values[d] * end.factor);
   }
-  if (p.lse != nullptr) p.lse[LseIndex(p, seq, place)] = Lse(state);
+  if (p.lse != nullptr) p.lse[LseIndex(p, seq, place)] = end.lse;
 }
 
 // Leaves an item's states, and the values of those that are not empty: the
@@ -60,8 +61,9 @@ void RunPrograms(const DecodeParams& p, ThreadPool& pool,
   const int64_t num_programs = num_items * p.num_splits * p.num_kv_heads;
   pool.ParallelFor(num_programs, [&](int64_t program) {
     const int64_t split_item = program / p.num_kv_heads;
-    const WorkItem item = SplitItemAt(p, split_item % num_items,
-                                      static_cast<int>(split_item / num_items));
+    WorkItem item = SplitItemAt(p, split_item % num_items,
+                                static_cast<int>(split_item / num_items));
+    NarrowToVisible(p, item);
     const int kv_head = static_cast<int>(program % p.num_kv_heads);
     AttendScratch& scratch = ThreadScratch();
     AttendRange<QueryElement, KvElement>(p, item, kv_head, scratch);

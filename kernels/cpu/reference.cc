@@ -24,6 +24,26 @@ const KvElement* TokenOf(const DecodeParams& p, const KvView& view, int seq,
          OffsetOf(view, block, place.slot, kv_head);
 }
 
+bool IsSeen(const ScoreRules& rules, int t, int position) {
+  if (t > position) return false;
+  if (t < rules.sink_tokens) return true;
+  if (rules.window > 0 && position - t >= rules.window) return false;
+  return rules.chunk == 0 || t / rules.chunk == position / rules.chunk;
+}
+
+double Modified(const ScoreRules& rules, double score, int seq, int q_head,
+                int t, int position) {
+  if (rules.soft_cap_log2 != 0.0f) {
+    const double cap = rules.soft_cap_log2 * std::numbers::ln2;
+    score = cap * std::tanh(score / cap);
+  }
+  if (rules.alibi_slopes != nullptr) {
+    score += double{rules.alibi_slopes[q_head]} * (t - position);
+  }
+  if (rules.bias != nullptr) score += rules.bias[seq * rules.bias_stride + t];
+  return score;
+}
+
 template <typename QueryElement, typename KvElement>
 void ReferenceRow(const DecodeParams& p, int seq, int kv_head, int row) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -33,18 +53,24 @@ void ReferenceRow(const DecodeParams& p, int seq, int kv_head, int row) {
   auto* output = static_cast<QueryElement*>(p.output.data) +
                  OffsetOf(p.output, seq, place.token, place.q_head);
   const int context_len = ClampContextLen(p, p.context_lens[seq]);
+  const int position = context_len - p.q_len + place.token;
   const double scale = p.scale_log2 * std::numbers::ln2;
 
-  std::vector<double> weights(static_cast<std::size_t>(context_len));
+  // Of tokens that are not seen, minus infinity.
+  std::vector<double> weights(static_cast<std::size_t>(context_len),
+                              -kInfinity);
   double max = -kInfinity;
   for (int t = 0; t < context_len; ++t) {
+    if (!IsSeen(p.rules, t, position)) continue;
     const KvElement* key = TokenOf<KvElement>(p, p.key, seq, t, kv_head);
     double dot = 0.0;
     for (int d = 0; d < p.key_dim; ++d) {
       dot += double{ToFloat(query[d])} * double{ToFloat(key[d])};
     }
-    weights[static_cast<std::size_t>(t)] = dot * scale;
-    max = std::fmax(max, dot * scale);
+    const double score =
+        Modified(p.rules, dot * scale, seq, place.q_head, t, position);
+    weights[static_cast<std::size_t>(t)] = score;
+    max = std::fmax(max, score);
   }
 
   // With a maximum of minus infinity every weight is 0, or NaN.
@@ -54,8 +80,14 @@ void ReferenceRow(const DecodeParams& p, int seq, int kv_head, int row) {
     sum += weight;
   }
 
+  if (p.rules.sink_logits != nullptr && sum != 0.0) {
+    sum += std::exp(p.rules.sink_logits[place.q_head] -
+                    (max == -kInfinity ? 0.0 : max));
+  }
+
   std::vector<double> values(static_cast<std::size_t>(p.value_dim), 0.0);
   for (int t = 0; t < context_len && sum != 0.0; ++t) {
+    if (!IsSeen(p.rules, t, position)) continue;
     const KvElement* value = TokenOf<KvElement>(p, p.value, seq, t, kv_head);
     const double weight = weights[static_cast<std::size_t>(t)] / sum;
     for (int d = 0; d < p.value_dim; ++d) {

@@ -11,10 +11,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "hwy/highway.h"
 #include "kernels/core/kernel_params.h"
 #include "kernels/core/partition.h"
+#include "kernels/core/visibility.h"
 #include "kernels/cpu/simd_kernels.h"
 #include "kernels/cpu/simd_ops-inl.h"
 #include "kernels/cpu/simd_scratch.h"
@@ -25,16 +27,43 @@ HWY_BEFORE_NAMESPACE();
 namespace paged {
 namespace HWY_NAMESPACE {
 
+// What the scores of a tile are subject to beyond the scale.
+struct TileRules {
+  const DecodeParams& p;
+  const WorkItem& item;
+  const int* positions;  // [num_tokens]
+  int kv_head;
+};
+
+// Masks and modifies the scores of a chunk, one at a time.
+template <int R>
+HWY_NOINLINE void ApplyRules(const TileRules& tile, int num_tokens,
+                             int first_row, float* scores) {
+  constexpr int T = kTileOf<R>;
+  for (int r = 0; r < R; ++r) {
+    const RowRules row = RowRulesOf(tile.p, tile.item, tile.kv_head,
+                                    tile.item.first_row + first_row + r);
+    for (int t = 0; t < num_tokens; ++t) {
+      float& score = scores[t / T * kTileSums + r * T + t % T];
+      score = RuledScore(tile.p.rules, row, tile.positions[t], score);
+    }
+  }
+}
+
+// `rules` is null where there are none.
 template <int R, typename Kv>
 HWY_NOINLINE void AttendChunk(const TokenRows<Kv>& keys,
                               const TokenRows<Kv>& values, float scale_log2,
-                              int head, int first_row, SimdScratch& scratch) {
+                              const TileRules* rules, int head, int first_row,
+                              SimdScratch& scratch) {
   HWY_ALIGN float scores[kTileTokens * R];
   float* max = scratch.lanes(head, first_row);
   float* sum = max + kMaxSimdLanes;
   float* sums = scratch.values(head, first_row);
   ScoreTile<R>(keys, scratch.query(head, first_row), scratch.query_stride(),
                scale_log2, scores);
+  if (rules != nullptr)
+    ApplyRules<R>(*rules, keys.num_tokens, first_row, scores);
   PushTile<R>(keys.num_tokens, scores, max, sum, sums, scratch.value_stride());
   AddTileValues<R>(values, scores, sums, scratch.value_stride());
 }
@@ -54,8 +83,8 @@ void FoldChunk(int head, int first_row, SimdScratch& scratch) {
 // One tile of one kv head against all rows. The first chunk of them fetches
 // `next`.
 template <typename Kv>
-void AttendTile(const DecodeParams& p, HeadTile<Kv> now, HeadTile<Kv> next,
-                int first_head, SimdScratch& scratch) {
+void AttendTile(const DecodeParams& p, const WorkItem& item, HeadTile<Kv> now,
+                HeadTile<Kv> next, int first_head, SimdScratch& scratch) {
   const int64_t kv_head = first_head + now.head;
   const int64_t next_head = first_head + next.head;
   const bool has_next = next.tile != nullptr;
@@ -69,20 +98,26 @@ void AttendTile(const DecodeParams& p, HeadTile<Kv> now, HeadTile<Kv> next,
                        has_next ? next.tile->values : nullptr,
                        next_head * p.value.head_stride,
                        p.value_dim};
+  const TileRules tile_rules{p, item, now.tile->positions,
+                             static_cast<int>(kv_head)};
+  const TileRules* rules = IsGeneral(p) ? &tile_rules : nullptr;
+  const auto attend = [&]<int R>(std::integral_constant<int, R>, int row) {
+    AttendChunk<R>(keys, values, p.scale_log2, rules, now.head, row, scratch);
+  };
   for (int row = 0; row < scratch.num_rows();) {
     const int rows = ChunkRows(scratch.num_rows() - row);
     switch (rows) {
       case 8:
-        AttendChunk<8>(keys, values, p.scale_log2, now.head, row, scratch);
+        attend(std::integral_constant<int, 8>(), row);
         break;
       case 4:
-        AttendChunk<4>(keys, values, p.scale_log2, now.head, row, scratch);
+        attend(std::integral_constant<int, 4>(), row);
         break;
       case 2:
-        AttendChunk<2>(keys, values, p.scale_log2, now.head, row, scratch);
+        attend(std::integral_constant<int, 2>(), row);
         break;
       default:
-        AttendChunk<1>(keys, values, p.scale_log2, now.head, row, scratch);
+        attend(std::integral_constant<int, 1>(), row);
     }
     keys.next = values.next = nullptr;
     row += rows;
@@ -119,7 +154,7 @@ void Attend(const DecodeParams& p, const WorkItem& item, int first_head,
     const int lead = std::min(num_steps, kTilesAhead);
     for (int step = 0; step < num_steps; ++step) {
       const int ahead = step + lead;
-      AttendTile(p, now.at(step, num_heads),
+      AttendTile(p, item, now.at(step, num_heads),
                  ahead < num_steps ? now.at(ahead, num_heads)
                                    : next.at(ahead - num_steps, num_heads),
                  first_head, scratch);

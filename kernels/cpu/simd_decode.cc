@@ -9,6 +9,7 @@
 
 #include "kernels/core/online_softmax.h"
 #include "kernels/core/partition.h"
+#include "kernels/core/visibility.h"
 #include "kernels/cpu/reduce_rows.h"
 #include "kernels/cpu/simd_scratch.h"
 
@@ -50,13 +51,14 @@ void StoreRow(const SimdElementKernels& kernels, ElementKind kind,
   const RowPlace place = RowPlaceOf(p, kv_head, row);
   const int64_t offset = OffsetOf(p.output, seq, place.token, place.q_head);
   std::byte* output = ElementAt(p.output, offset, kind);
+  const RowEnd end = EndOf(p.rules, state, place.q_head);
   if (IsEmpty(state)) {
     std::memset(output, 0,
                 static_cast<std::size_t>(p.value_dim * BytesOf(kind)));
   } else {
-    kernels.store_row(values, InverseSum(state), p.value_dim, output);
+    kernels.store_row(values, end.factor, p.value_dim, output);
   }
-  if (p.lse != nullptr) p.lse[LseIndex(p, seq, place)] = Lse(state);
+  if (p.lse != nullptr) p.lse[LseIndex(p, seq, place)] = end.lse;
 }
 
 // Leaves an item's states, and the values of those that are not empty.
@@ -83,7 +85,8 @@ void RunPrograms(const SimdKernels& kernels, DecodeElements elements,
       HeadsPerProgram(num_items, p.num_kv_heads, pool.num_threads());
   const int shares = (p.num_kv_heads + heads - 1) / heads;
   pool.ParallelFor(num_items * shares, [&](int64_t program) {
-    const WorkItem item = item_at(program / shares);
+    WorkItem item = item_at(program / shares);
+    NarrowToVisible(p, item);
     const int first_head = static_cast<int>(program % shares) * heads;
     SimdScratch& scratch = ThreadScratch();
     scratch.Reset(std::min(heads, p.num_kv_heads - first_head), item.num_rows,

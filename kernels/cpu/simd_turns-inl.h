@@ -12,6 +12,7 @@
 #include "hwy/highway.h"
 #include "kernels/core/kernel_params.h"
 #include "kernels/core/partition.h"
+#include "kernels/core/visibility.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace paged {
@@ -24,11 +25,12 @@ inline constexpr int kMaxTilesPerTurn = 8;
 // are within noise of each other.
 inline constexpr int kTilesAhead = 8;
 
-// Where one tile's tokens lie, for kv head 0. Past `num_tokens` the last token
-// is repeated: what lies behind the context is never read.
+// Where one tile's tokens lie, for kv head 0: those that some row of the item
+// sees. Past `num_tokens` the last of them is repeated: nothing else is read.
 template <typename Kv>
 struct Tile {
   int num_tokens;
+  int positions[kTileTokens];
   const Kv* keys[kTileTokens];
   const Kv* values[kTileTokens];
 };
@@ -36,26 +38,30 @@ struct Tile {
 template <typename Kv>
 HWY_INLINE void FindTile(const DecodeParams& p, const WorkItem& item,
                          int tile_idx, Tile<Kv>& tile) {
-  const int first = tile_idx * kTileTokens;
+  const int first = SequenceTile(item, tile_idx) * kTileTokens;
+  const int end = std::min(first + kTileTokens, item.visible.end);
   const int32_t* table = p.block_tables + item.table_row * p.block_table_stride;
-  tile.num_tokens = std::min(kTileTokens, item.context_len - first);
+  const Kv* block_keys = nullptr;  // slot 0 of the block at hand
+  const Kv* block_values = nullptr;
   SlotPlace place = PlaceOf(first, p.block_size);
-  const Kv* key = nullptr;
-  const Kv* value = nullptr;
-  for (int t = 0; t < tile.num_tokens; ++t) {
-    if (t == 0 || place.slot == p.block_size) {
-      if (t > 0) place = {place.logical_block + 1, 0};
-      const int64_t block = table[place.logical_block];
-      key = static_cast<const Kv*>(p.key.data) +
-            OffsetOf(p.key, block, place.slot, 0);
-      value = static_cast<const Kv*>(p.value.data) +
-              OffsetOf(p.value, block, place.slot, 0);
+  tile.num_tokens = 0;
+  for (int position = first; position < end; ++position, ++place.slot) {
+    if (place.slot == p.block_size) {
+      place = {place.logical_block + 1, 0};
+      block_keys = nullptr;
     }
-    tile.keys[t] = key;
-    tile.values[t] = value;
-    key += p.key.slot_stride;
-    value += p.value.slot_stride;
-    ++place.slot;
+    if (!Sees(item.visible, position)) continue;
+    if (block_keys == nullptr) {
+      const int64_t block = table[place.logical_block];
+      block_keys =
+          static_cast<const Kv*>(p.key.data) + OffsetOf(p.key, block, 0, 0);
+      block_values =
+          static_cast<const Kv*>(p.value.data) + OffsetOf(p.value, block, 0, 0);
+    }
+    const int t = tile.num_tokens++;
+    tile.positions[t] = position;
+    tile.keys[t] = block_keys + place.slot * p.key.slot_stride;
+    tile.values[t] = block_values + place.slot * p.value.slot_stride;
   }
   for (int t = tile.num_tokens; t < kTileTokens; ++t) {
     tile.keys[t] = tile.keys[tile.num_tokens - 1];

@@ -62,8 +62,32 @@ struct DecodeShape {
   DType query_dtype = DType::kF16;  // the output's as well
   DType kv_dtype = DType::kF16;
 
-  float scale = 0.0f;  // of the scores; 0 means 1 / sqrt(head_dim)
-  int window = 0;      // tokens of a sliding window; 0 means none, else unbuilt
+  // Which tokens the query token at position p sees of those up to p: the last
+  // `window` (p among them), and those of its own chunk [p / attention_chunk *
+  // attention_chunk, p]; but the first `sink_tokens` always. 0 means no such
+  // rule. Blocks without a visible token are never read, and their table
+  // entries may hold anything.
+  int window = 0;
+  int attention_chunk = 0;
+  int sink_tokens = 0;
+
+  // How q . k becomes a score, in natural units and in this order:
+  //
+  //     s = scale * (q . k)
+  //     s = soft_cap * tanh(s / soft_cap)
+  //     s = s + alibi_slopes[q head] * (t - p)    for the key at position t
+  //     s = s + bias[sequence][t]
+  //
+  // At last exp(sink_logits[q head]) joins the sum that weights are divided by,
+  // and so the lse. A row that sees no token ends in output 0 and lse minus
+  // infinity, with sinks as well.
+  float scale = 0.0f;     // 0 means 1 / sqrt(head_dim)
+  float soft_cap = 0.0f;  // 0 means none
+  // Whether DecodeArgs has these tensors: plans know no pointers.
+  bool has_alibi = false;
+  bool has_bias = false;
+  bool has_sink_logits = false;
+  int64_t bias_stride = 0;  // of a sequence; 0 means max_context_len
 
   RowStrides query = {};
   KvStrides key = {};
@@ -90,8 +114,15 @@ struct DecodeArgs {
   // [num_seqs], each in 0..max_context_len; read by the kernels alone.
   const int32_t* context_lens = nullptr;
 
+  // Float32, with the shape's has_alibi, has_bias, has_sink_logits; else null.
+  const float* alibi_slopes = nullptr;  // [num_q_heads]
+  const float* bias = nullptr;          // [num_seqs, max_context_len]; entries
+                                        // past the context are not read
+  const float* sink_logits = nullptr;   // [num_q_heads]
+
   void* output = nullptr;  // [num_seqs, q_len, num_q_heads, value_dim]
-  // [num_seqs, q_len, num_q_heads], natural logarithm, dense; optional.
+  // [num_seqs, q_len, num_q_heads], dense; optional. The natural logarithm of
+  // the sum of exp(score), whatever the variant.
   float* lse = nullptr;
 };
 

@@ -9,6 +9,7 @@
 #include "kernels/core/partition.h"
 #include "paged/internal/cost_model.h"
 #include "paged/internal/device_rules.h"
+#include "paged/internal/feature_rules.h"
 #include "paged/internal/lower.h"
 #include "paged/internal/status_macros.h"
 
@@ -70,6 +71,7 @@ DecodePlan SeedOf(const DecodeProblem& problem, const DeviceProfile& profile,
   DecodePlan plan;
   DealRows(problem, options.head_packing, plan);
   plan.instance.kv_dtype = problem.shape().kv_dtype;
+  plan.instance.is_general = NeedsGeneral(problem.shape());
   plan.kv_bytes = KvBytes(problem.shape());
   plan.decided_by = DeciderOf(options);
   plan.shape = problem.shape();
@@ -80,6 +82,7 @@ DecodePlan SeedOf(const DecodeProblem& problem, const DeviceProfile& profile,
 // thrust and reference: nothing to choose, and no model.
 DecodePlan BaselinePlan(DecodePlan plan, Variant variant) {
   plan.variant = variant;
+  plan.instance.is_general = false;
   const WorkspaceLayout layout = WorkspaceLayoutOf(plan);
   plan.control_bytes = layout.control_bytes;
   plan.workspace_bytes = layout.total_bytes;
@@ -149,7 +152,7 @@ void VisitInstances(Choice choice, const DecodePlan& seed,
   const DecodeShape& s = seed.shape;
   if (profile.kind == DeviceKind::kCpu) {
     DecodePlan plan = seed;
-    plan.instance = {s.kv_dtype, s.head_dim, 0, 0};
+    plan.instance.head_dim = s.head_dim;
     plan.resident_ctas = 1;
     const Obstacle obstacle = Complete(choice, profile, plan);
     visit(plan, obstacle);
@@ -158,8 +161,9 @@ void VisitInstances(Choice choice, const DecodePlan& seed,
   for (const InstanceConfig& config : kInstances) {
     if (!Serves(config, s, options.instance)) continue;
     DecodePlan plan = seed;
-    plan.instance = {s.kv_dtype, s.head_dim, config.shape.warps,
-                     config.shape.stages};
+    plan.instance.head_dim = s.head_dim;
+    plan.instance.warps = config.shape.warps;
+    plan.instance.stages = config.shape.stages;
     plan.resident_ctas = ResidentCtas(config, profile);
     Obstacle obstacle = Complete(choice, profile, plan);
     if (config.shared_bytes() > profile.shared_bytes_per_cta) {
@@ -210,7 +214,7 @@ absl::Status VisitCandidates(const DecodeProblem& problem,
   }
   may_be_whole ? visit_whole() : visit_splits(1);
   if (variant == Variant::kV1) return absl::OkStatus();
-  const int num_tiles = NumTiles(problem.expected_context_len());
+  const int num_tiles = NumTiles(ExpectedTokensRead(problem.shape()));
   for (int num_splits : kSplitLadder) {
     if (num_tiles / num_splits < kMinTilesPerSplit) break;
     visit_splits(num_splits);

@@ -21,7 +21,7 @@ int BytesPerToken(const DecodeShape& shape) {
 
 // Bytes that the CTA with the longest range reads, in whole tiles.
 double BytesPerCta(const DecodePlan& plan) {
-  const int64_t tiles = CeilDiv(NumTiles(plan.shape.expected_context_len),
+  const int64_t tiles = CeilDiv(NumTiles(ExpectedTokensRead(plan.shape)),
                                 int64_t{plan.num_splits});
   return static_cast<double>(tiles * kTileTokens) * BytesPerToken(plan.shape);
 }
@@ -86,8 +86,18 @@ int ResidentCtas(const InstanceConfig& config, const DeviceProfile& profile) {
            (shared_bytes + profile.reserved_shared_per_cta)}));
 }
 
+int ExpectedTokensRead(const DecodeShape& shape) {
+  const int64_t all = shape.expected_context_len;
+  int64_t seen = all;
+  // Where in its chunk the newest token is depends on the length: the whole.
+  for (int64_t limit : {shape.window, shape.attention_chunk}) {
+    if (limit > 0) seen = std::min(seen, limit + shape.q_len - 1);
+  }
+  return static_cast<int>(std::min(all, seen + shape.sink_tokens));
+}
+
 int64_t KvBytes(const DecodeShape& shape) {
-  return int64_t{shape.num_seqs} * shape.expected_context_len *
+  return int64_t{shape.num_seqs} * ExpectedTokensRead(shape) *
          shape.num_kv_heads * BytesPerToken(shape);
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "paged/internal/feature_rules.h"
 #include "paged/internal/lower.h"
 #include "paged/internal/status_macros.h"
 
@@ -153,8 +154,9 @@ absl::Status CheckDevice(const DecodeShape& shape, const DeviceProfile& profile,
             : " needs a GPU",
         "; got device ", profile.name));
   }
-  if (profile.kind == DeviceKind::kCpu) return absl::OkStatus();
-
+  if (profile.kind == DeviceKind::kCpu) {
+    return CheckFeatures(shape, profile.kind, variant);
+  }
   if (variant == Variant::kReference) {
     return absl::InvalidArgumentError(
         absl::StrCat(NameOfVariantRequest(options),
@@ -166,6 +168,7 @@ absl::Status CheckDevice(const DecodeShape& shape, const DeviceProfile& profile,
                      " is not built; got ", profile.compute_capability, " of ",
                      profile.name));
   }
+  PAGED_RETURN_IF_ERROR(CheckFeatures(shape, profile.kind, variant));
   if (!is_baseline) {
     PAGED_RETURN_IF_ERROR(CheckInstance(shape, options.instance));
   }

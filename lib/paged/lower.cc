@@ -30,6 +30,11 @@ absl::Status CheckCudaPointers(const DecodeArgs& args) {
       CheckAligned("block_tables", args.block_tables, sizeof(int32_t)));
   PAGED_RETURN_IF_ERROR(
       CheckAligned("context_lens", args.context_lens, sizeof(int32_t)));
+  PAGED_RETURN_IF_ERROR(
+      CheckAligned("alibi_slopes", args.alibi_slopes, sizeof(float)));
+  PAGED_RETURN_IF_ERROR(CheckAligned("bias", args.bias, sizeof(float)));
+  PAGED_RETURN_IF_ERROR(
+      CheckAligned("sink_logits", args.sink_logits, sizeof(float)));
   return CheckAligned("lse", args.lse, sizeof(float));
 }
 
@@ -44,7 +49,14 @@ absl::string_view FirstDifference(const DecodeShape& a, const DecodeShape& b) {
   if (a.max_blocks_per_seq != b.max_blocks_per_seq) return "max_blocks_per_seq";
   if (a.max_context_len != b.max_context_len) return "max_context_len";
   if (a.kv_dtype != b.kv_dtype) return "kv_dtype";
+  if (a.window != b.window) return "window";
+  if (a.attention_chunk != b.attention_chunk) return "attention_chunk";
+  if (a.sink_tokens != b.sink_tokens) return "sink_tokens";
   if (a.scale != b.scale) return "scale";
+  if (a.soft_cap != b.soft_cap) return "soft_cap";
+  if (a.has_alibi != b.has_alibi) return "has_alibi";
+  if (a.has_bias != b.has_bias) return "has_bias";
+  if (a.has_sink_logits != b.has_sink_logits) return "has_sink_logits";
   return "a stride";
 }
 
@@ -128,7 +140,12 @@ DecodeParams ParamsOf(const DecodePlan& plan) {
           .rows_per_item = plan.rows_per_item,
           .num_row_tiles = plan.num_row_tiles,
           .num_splits = plan.num_splits,
-          .scale_log2 = s.scale * kLog2E};
+          .scale_log2 = s.scale * kLog2E,
+          .rules = {.window = s.window,
+                    .chunk = s.attention_chunk,
+                    .sink_tokens = s.sink_tokens,
+                    .soft_cap_log2 = s.soft_cap * kLog2E,
+                    .bias_stride = s.bias_stride}};
 }
 
 absl::StatusOr<Launch> Lower(const DecodePlan& plan, const DecodeArgs& args,
@@ -162,6 +179,9 @@ absl::StatusOr<Launch> Lower(const DecodePlan& plan, const DecodeArgs& args,
   params.lse = args.lse;
   params.block_tables = args.block_tables;
   params.context_lens = args.context_lens;
+  params.rules.alibi_slopes = args.alibi_slopes;
+  params.rules.sink_logits = args.sink_logits;
+  params.rules.bias = args.bias;
   if (plan.reduction != Reduction::kNone && plan.workspace_bytes != 0) {
     const WorkspaceLayout layout = WorkspaceLayoutOf(plan);
     auto* base = static_cast<std::byte*>(context.workspace.data);

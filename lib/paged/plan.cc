@@ -52,7 +52,8 @@ std::string NameOf(const Instance& instance) {
   // thrust and reference run no instance.
   if (instance.head_dim == 0) return "none";
   const std::string stem =
-      absl::StrCat(NameOf(instance.kv_dtype), "_d", instance.head_dim);
+      absl::StrCat(NameOf(instance.kv_dtype), "_d", instance.head_dim,
+                   instance.is_general ? "_general" : "");
   if (instance.warps == 0) return absl::StrCat(stem, "_cpu");
   return absl::StrCat(stem, "_w", instance.warps, "s", instance.stages);
 }

@@ -48,6 +48,7 @@ struct Instance {
   int head_dim = 0;
   int warps = 0;
   int stages = 0;
+  bool is_general = false;  // masks and modifies scores one by one
   friend bool operator==(const Instance&, const Instance&) = default;
 };
 
@@ -85,7 +86,8 @@ struct DecodePlan {
 absl::string_view NameOf(Partition partition);
 // "cost_model", "--variant", "--splits", "PAGED_VARIANT", "PAGED_SPLITS".
 absl::string_view NameOf(DecidedBy decided_by);
-// "fp16_d128_w8s2"; "fp16_d128_cpu" on a CPU.
+// "fp16_d128_w8s2"; "fp16_d128_cpu" on a CPU; "fp16_d128_general_cpu" for what
+// masks and modifies scores.
 std::string NameOf(const Instance& instance);
 
 // One line: variant, partition, splits, reduction, instance, CTAs, resident

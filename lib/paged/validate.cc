@@ -38,14 +38,31 @@ absl::Status CheckHeads(const DecodeShape& s) {
       CheckRange("value_dim", s.value_dim, 0, internal::kMaxHeadDim));
   PAGED_RETURN_IF_ERROR(CheckDType("query_dtype", s.query_dtype));
   PAGED_RETURN_IF_ERROR(CheckDType("kv_dtype", s.kv_dtype));
-  PAGED_RETURN_IF_ERROR(CheckAtLeast("window", s.window, 0));
-  if (!std::isfinite(s.scale) || s.scale < 0.0f) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "scale must be finite and at least 0 (0 means 1 / sqrt(head_dim)); "
-        "got ",
-        s.scale));
-  }
   return absl::OkStatus();
+}
+
+absl::Status CheckFactor(const char* field, const char* meaning_of_0,
+                         float value) {
+  if (std::isfinite(value) && value >= 0.0f) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, " must be finite and at least 0 (0 means ",
+                   meaning_of_0, "); got ", value));
+}
+
+absl::Status CheckScores(const DecodeShape& s) {
+  PAGED_RETURN_IF_ERROR(CheckAtLeast("window", s.window, 0));
+  PAGED_RETURN_IF_ERROR(CheckAtLeast("attention_chunk", s.attention_chunk, 0));
+  PAGED_RETURN_IF_ERROR(CheckAtLeast("sink_tokens", s.sink_tokens, 0));
+  PAGED_RETURN_IF_ERROR(CheckFactor("scale", "1 / sqrt(head_dim)", s.scale));
+  PAGED_RETURN_IF_ERROR(CheckFactor("soft_cap", "none", s.soft_cap));
+  if (s.bias_stride == 0) return absl::OkStatus();
+  if (!s.has_bias) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "bias_stride must be 0 without has_bias; got ", s.bias_stride));
+  }
+  // Of any number of sequences: offsets in bytes stay within int64.
+  return CheckRange("bias_stride", s.bias_stride, s.max_context_len,
+                    internal::kMaxExtent / std::max(s.num_seqs, 1));
 }
 
 absl::Status CheckCapacities(const DecodeShape& s) {
@@ -98,11 +115,6 @@ absl::Status CheckIsBuilt(const DecodeShape& s) {
     return absl::UnimplementedError(absl::StrCat(
         "q_len above 1 is not built; got ", s.q_len, " (built: 1)"));
   }
-  if (s.window != 0) {
-    return absl::UnimplementedError(
-        absl::StrCat("a sliding window is not built; got window ", s.window,
-                     " (built: 0, the whole context)"));
-  }
   if (s.value_dim != 0 && s.value_dim != s.head_dim) {
     return absl::UnimplementedError(absl::StrCat(
         "value_dim other than head_dim is not built; got ", s.value_dim,
@@ -138,6 +150,7 @@ DecodeShape WithDefaults(DecodeShape s) {
   if (s.value == KvStrides{}) s.value = DenseKv(s, s.value_dim);
   if (s.output == RowStrides{}) s.output = DenseRows(s, s.value_dim);
   if (s.block_table_stride == 0) s.block_table_stride = s.max_blocks_per_seq;
+  if (s.has_bias && s.bias_stride == 0) s.bias_stride = s.max_context_len;
   return s;
 }
 
@@ -162,6 +175,7 @@ absl::Status CheckKv(const char* tensor, const DecodeShape& s,
 absl::StatusOr<DecodeProblem> ValidateShape(const DecodeShape& shape) {
   PAGED_RETURN_IF_ERROR(CheckHeads(shape));
   PAGED_RETURN_IF_ERROR(CheckCapacities(shape));
+  PAGED_RETURN_IF_ERROR(CheckScores(shape));
   PAGED_RETURN_IF_ERROR(CheckIsBuilt(shape));
   const DecodeShape s = WithDefaults(shape);
   PAGED_RETURN_IF_ERROR(
@@ -173,9 +187,30 @@ absl::StatusOr<DecodeProblem> ValidateShape(const DecodeShape& shape) {
   return DecodeProblem(s);
 }
 
+namespace {
+
+// A tensor is there if and only if the shape says so: a plan is made from what
+// the shape says.
+absl::Status CheckOptional(const char* field, const char* flag, bool is_there,
+                           const void* pointer) {
+  if (is_there) return CheckNotNull(field, pointer);
+  if (pointer == nullptr) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, " must be null without ", flag));
+}
+
+}  // namespace
+
 absl::StatusOr<DecodeProblem> Validate(const DecodeArgs& args) {
   PAGED_ASSIGN_OR_RETURN(DecodeProblem problem, ValidateShape(args.shape));
-  if (args.shape.num_seqs == 0) return problem;
+  const DecodeShape& s = problem.shape();
+  if (s.num_seqs == 0) return problem;
+  PAGED_RETURN_IF_ERROR(CheckOptional("alibi_slopes", "has_alibi", s.has_alibi,
+                                      args.alibi_slopes));
+  PAGED_RETURN_IF_ERROR(
+      CheckOptional("bias", "has_bias", s.has_bias, args.bias));
+  PAGED_RETURN_IF_ERROR(CheckOptional("sink_logits", "has_sink_logits",
+                                      s.has_sink_logits, args.sink_logits));
   PAGED_RETURN_IF_ERROR(CheckNotNull("query", args.query));
   PAGED_RETURN_IF_ERROR(CheckNotNull("context_lens", args.context_lens));
   PAGED_RETURN_IF_ERROR(CheckNotNull("output", args.output));

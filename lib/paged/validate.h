@@ -40,10 +40,11 @@ class DecodeProblem {
 
 // Checks counts, dims, capacities, dtypes and strides, on any device.
 // InvalidArgument for a broken rule, Unimplemented for what is not built yet
-// (q_len above 1, windows, mixed dtypes, value_dim other than head_dim).
+// (q_len above 1, mixed dtypes, value_dim other than head_dim).
 absl::StatusOr<DecodeProblem> ValidateShape(const DecodeShape& shape);
 
-// ValidateShape, and no pointer is null that will be read or written.
+// ValidateShape, and no pointer is null that will be read or written, nor is
+// one given that the shape says nothing of.
 absl::StatusOr<DecodeProblem> Validate(const DecodeArgs& args);
 
 }  // namespace paged

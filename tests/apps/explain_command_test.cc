@@ -158,6 +158,8 @@ TEST(ExplainCommandTest, EndsWithTwoAndOneLineOnBadUsage) {
       {"--variant=all"},
       {"--variant=v1", "--splits=2"},
       {"--splits=2000"},
+      {"--window=-1"},
+      {"--sweep", "--window=512"},
       {"--num_seqs=2147483647", "--context_len=2147483647", "--block_size=1"},
       {"FILE"},
       {"--context_length=5"}};

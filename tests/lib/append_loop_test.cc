@@ -23,7 +23,7 @@ constexpr int kSteps = 40;
 std::vector<std::byte> TokensOf(const Problem& problem, bool are_keys,
                                 const std::vector<int32_t>& lens,
                                 std::size_t live) {
-  const auto token = static_cast<std::size_t>(problem.ContentIndex(1, 0, 0) *
+  const auto token = static_cast<std::size_t>(problem.KeyIndex(1, 0, 0) *
                                               SizeOf(problem.spec.dtype));
   std::vector<std::byte> tokens(lens.size() * token, std::byte{0xff});
   for (std::size_t seq = 0; seq < live; ++seq) {

@@ -63,7 +63,7 @@ std::vector<PoolRow> RowsOfPool(const Problem& problem) {
           block * strides.block_stride +
           position % problem.spec.block_size * strides.slot_stride +
           head * strides.head_stride;
-      const int64_t from = problem.ContentIndex(position, head, 0) * bytes;
+      const int64_t from = problem.KeyIndex(position, head, 0) * bytes;
       rows.push_back({key, problem.sequences[0].keys.data() + from});
       rows.push_back(
           {key + kPoolDim, problem.sequences[0].values.data() + from});

@@ -86,6 +86,20 @@ const Rule kRules[] = {
      "block_table_stride must be at least 7; got 6"},
     {"Window", [](auto& s) { s.window = -1; }, kInvalid,
      "window must be at least 0; got -1"},
+    {"AttentionChunk", [](auto& s) { s.attention_chunk = -2; }, kInvalid,
+     "attention_chunk must be at least 0; got -2"},
+    {"SinkTokens", [](auto& s) { s.sink_tokens = -3; }, kInvalid,
+     "sink_tokens must be at least 0; got -3"},
+    {"SoftCap", [](auto& s) { s.soft_cap = -1.0f; }, kInvalid,
+     "soft_cap must be finite and at least 0 (0 means none); got -1"},
+    {"BiasStrideWithoutBias", [](auto& s) { s.bias_stride = 100; }, kInvalid,
+     "bias_stride must be 0 without has_bias; got 100"},
+    {"BiasStride",
+     [](auto& s) {
+       s.has_bias = true;
+       s.bias_stride = 99;
+     },
+     kInvalid, "bias_stride must be 100 to 576460752303423488; got 99"},
     {"ScaleNegative", [](auto& s) { s.scale = -0.5f; }, kInvalid,
      "scale must be finite and at least 0 (0 means 1 / sqrt(head_dim)); got "
      "-0.5"},
@@ -103,9 +117,6 @@ const Rule kRules[] = {
      kInvalid, "query_dtype must be fp16, bf16 or fp32; got DType(3)"},
     {"SeveralQueryTokens", [](auto& s) { s.q_len = 2; }, kUnbuilt,
      "q_len above 1 is not built; got 2 (built: 1)"},
-    {"SlidingWindow", [](auto& s) { s.window = 64; }, kUnbuilt,
-     "a sliding window is not built; got window 64 (built: 0, the whole "
-     "context)"},
     {"OtherValueDim", [](auto& s) { s.value_dim = 64; }, kUnbuilt,
      "value_dim other than head_dim is not built; got 64 and 128 (built: "
      "value_dim equal to head_dim)"},

@@ -8,12 +8,21 @@
 namespace paged::testing {
 namespace {
 
-// A tensor of dense rows with `padding` elements of NaN after each.
-std::vector<std::byte> PadRows(const ProblemSpec& spec,
-                               const std::vector<std::byte>& dense) {
-  const auto row = static_cast<std::size_t>(spec.head_dim * SizeOf(spec.dtype));
-  const auto gap =
-      static_cast<std::size_t>(spec.row_padding * SizeOf(spec.dtype));
+std::size_t BytesOf(const Problem& problem, int elements) {
+  return static_cast<std::size_t>(elements * SizeOf(problem.query_dtype()));
+}
+
+// Rows of queries and outputs.
+std::size_t NumRows(const Problem& problem) {
+  return static_cast<std::size_t>(problem.FirstToken(problem.num_seqs()) *
+                                  problem.spec.num_q_heads);
+}
+
+// The queries with NaN after each row.
+std::vector<std::byte> PaddedQuery(const Problem& problem) {
+  const std::vector<std::byte>& dense = problem.query;
+  const std::size_t row = BytesOf(problem, problem.spec.head_dim);
+  const std::size_t gap = BytesOf(problem, problem.spec.row_padding);
   std::vector<std::byte> padded(dense.size() / row * (row + gap),
                                 std::byte{0xff});
   for (std::size_t i = 0; i < dense.size() / row; ++i) {
@@ -49,15 +58,19 @@ DecodeSession::DecodeSession(BackendKind kind, const Problem& problem)
   const PoolImage image = MakePoolImage(problem);
   key_offset_ = image.key_offset;
   value_offset_ = image.value_offset;
-  query_ = MakeBuffer(kind, PadRows(problem.spec, problem.query));
+  query_ = MakeBuffer(kind, PaddedQuery(problem));
   keys_ = MakeBuffer(kind, image.keys);
   values_ = MakeBuffer(kind, image.values);
   tables_ = MakeBufferOf(kind, problem.block_tables);
   lens_ = MakeBufferOf(kind, problem.spec.context_lens);
-  output_ = std::make_unique<GuardedBuffer>(kind, query_->bytes());
-  lse_ = std::make_unique<GuardedBuffer>(
-      kind, problem.spec.context_lens.size() * sizeof(float) *
-                static_cast<std::size_t>(problem.spec.num_q_heads));
+  slopes_ = MakeBufferOf(kind, problem.alibi_slopes);
+  sinks_ = MakeBufferOf(kind, problem.sink_logits);
+  bias_ = MakeBufferOf(kind, problem.bias);
+  const std::size_t num_rows = NumRows(problem);
+  output_ = std::make_unique<GuardedBuffer>(
+      kind, num_rows * BytesOf(problem,
+                               problem.value_dim() + problem.spec.row_padding));
+  lse_ = std::make_unique<GuardedBuffer>(kind, num_rows * sizeof(float));
 }
 
 absl::StatusOr<DecodePlan> DecodeSession::Plan(
@@ -75,6 +88,9 @@ DecodeArgs DecodeSession::args() const {
               Shift(is_interleaved ? *keys_ : *values_, value_offset_, dtype),
           .block_tables = static_cast<const int32_t*>(tables_->data()),
           .context_lens = static_cast<const int32_t*>(lens_->data()),
+          .alibi_slopes = static_cast<const float*>(slopes_->data()),
+          .bias = static_cast<const float*>(bias_->data()),
+          .sink_logits = static_cast<const float*>(sinks_->data()),
           .output = output_->data(),
           .lse = static_cast<float*>(lse_->data())};
 }
@@ -108,13 +124,11 @@ absl::StatusOr<DecodeResult> DecodeSession::Run(const DecodeOptions& options) {
 DecodeResult DecodeSession::Collect(const DecodePlan& plan) const {
   EXPECT_TRUE(output_->AreCanariesIntact()) << ToString(plan);
   EXPECT_TRUE(lse_->AreCanariesIntact()) << ToString(plan);
-  const ProblemSpec& spec = problem_.spec;
   DecodeResult result{
-      .dtype = spec.dtype, .plan = plan, .output = {}, .lse = {}};
+      .dtype = problem_.query_dtype(), .plan = plan, .output = {}, .lse = {}};
   const std::vector<std::byte> padded = output_->Download();
-  const auto row = static_cast<std::size_t>(spec.head_dim * SizeOf(spec.dtype));
-  const auto gap =
-      static_cast<std::size_t>(spec.row_padding * SizeOf(spec.dtype));
+  const std::size_t row = BytesOf(problem_, problem_.value_dim());
+  const std::size_t gap = BytesOf(problem_, problem_.spec.row_padding);
   result.output.reserve(padded.size());
   for (std::size_t i = 0; i < padded.size(); ++i) {
     if (i % (row + gap) < row) {

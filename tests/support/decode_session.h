@@ -23,8 +23,9 @@ namespace paged::testing {
 struct DecodeResult {
   DType dtype = DType::kF16;
   DecodePlan plan;
-  std::vector<std::byte> output;  // dense [num_seqs, num_q_heads, head_dim]
-  std::vector<float> lse;         // [num_seqs, num_q_heads]
+  // Dense [num_seqs, q_len, num_q_heads, value_dim].
+  std::vector<std::byte> output;
+  std::vector<float> lse;  // [num_seqs, q_len, num_q_heads]
 };
 
 // Buffers of exactly the problem's size, between canaries.
@@ -57,6 +58,7 @@ class DecodeSession {
   int64_t key_offset_;
   int64_t value_offset_;
   std::unique_ptr<GuardedBuffer> query_, keys_, values_, tables_, lens_;
+  std::unique_ptr<GuardedBuffer> slopes_, sinks_, bias_;
   std::unique_ptr<GuardedBuffer> output_, lse_;
 };
 

@@ -93,17 +93,15 @@ Oracle OracleFor(BackendKind kind, const Problem& problem) {
 
 DecodeResult RowsOf(const DecodeResult& batch, const Problem& problem,
                     int seq) {
-  const auto heads = static_cast<std::size_t>(problem.spec.num_q_heads);
-  const auto row = static_cast<std::size_t>(problem.spec.head_dim *
-                                            SizeOf(problem.spec.dtype));
-  const auto first = static_cast<std::size_t>(seq) * heads;
+  const int64_t heads = problem.spec.num_q_heads;
+  const int64_t row = problem.value_dim() * SizeOf(problem.query_dtype());
+  const int64_t first = problem.FirstToken(seq) * heads;
+  const int64_t last = problem.FirstToken(seq + 1) * heads;
   DecodeResult rows{
       .dtype = batch.dtype, .plan = batch.plan, .output = {}, .lse = {}};
-  rows.output.assign(
-      batch.output.begin() + static_cast<int64_t>(first * row),
-      batch.output.begin() + static_cast<int64_t>((first + heads) * row));
-  rows.lse.assign(batch.lse.begin() + static_cast<int64_t>(first),
-                  batch.lse.begin() + static_cast<int64_t>(first + heads));
+  rows.output.assign(batch.output.begin() + first * row,
+                     batch.output.begin() + last * row);
+  rows.lse.assign(batch.lse.begin() + first, batch.lse.begin() + last);
   return rows;
 }
 

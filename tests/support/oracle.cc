@@ -4,9 +4,12 @@
 // g(n) = min(n, 8 sqrt n): n roundings in a row do not conspire (Higham and
 // Mary, 2019, with a constant that leaves no room for bad luck).
 //
-//   score     |ds_t| <= u (g(D) + 2) scale sum_d |q_d k_td| + 4u (|s_t| +
-//   |max|) exp2      relative error 2^-21 of each weight weight    so each w_t
-//   is off by at most e = max_t |ds_t| + 2^-21,
+//   score     |ds_t| <= u (g(D) + 2) scale sum_d |q_d k_td| + 4u (m_t + m),
+//             where m_t adds up what the score is made of (the capped product,
+//             slope times distance, bias), and m is the largest of them and of
+//             the sink; a soft cap enlarges no error
+//   exp2      relative error 2^-21 of each weight
+//   weight    so each w_t is off by at most e = max_t |ds_t| + 2^-21,
 //             and p_t, whose denominator errs as well, by 2e
 //   rounding  of w_t to the storage type adds its unit roundoff r, and 2^-25
 //             absolute for fp16's subnormals (w_t <= 1 at all times)
@@ -42,46 +45,101 @@ std::vector<double> ToDoubles(DType dtype, const std::vector<std::byte>& from) {
 
 // One sequence's tensors, and the row that is computed.
 struct Row {
+  const Problem& problem;
+  int seq;
+  int token;  // query token
+  int q_head;
   const double* query;   // [head_dim]
   const double* keys;    // of the row's kv head, token 0
   const double* values;  // alike
-  int64_t token_stride;
-  int context_len;
-  int head_dim;
   double scale;
   WeightStorage storage;
-  DType dtype;
 };
 
 struct Scores {
+  std::vector<int> positions;   // that the row sees
   std::vector<double> weights;  // exp(s_t - max), unnormalised
   double max = -kInfinity;
   double sum = 0.0;
-  double error = 0.0;  // e above
+  double error = 0.0;         // e above
+  bool is_all_masked = true;  // no score but minus infinity
 };
 
+// What a score is made of.
+struct Score {
+  double value;
+  double magnitude;  // m_t above
+  double dot_error;
+};
+
+Score ScoreOf(const Row& row, int position) {
+  const Problem& problem = row.problem;
+  const ProblemSpec& spec = problem.spec;
+  const double* key =
+      row.keys + int64_t{position} * spec.num_kv_heads * spec.head_dim;
+  double dot = 0.0;
+  double magnitude = 0.0;
+  for (int d = 0; d < spec.head_dim; ++d) {
+    dot += row.query[d] * key[d];
+    magnitude += std::fabs(row.query[d] * key[d]);
+  }
+  double score = dot * row.scale;
+  Score result{.value = 0.0,
+               .magnitude = std::fabs(score),
+               .dot_error = kRoundoff * row.scale * magnitude *
+                            (Growth(spec.head_dim) + 2)};
+  if (spec.soft_cap > 0.0f) {
+    score = spec.soft_cap * std::tanh(score / spec.soft_cap);
+    result.magnitude = std::fabs(score);
+  }
+  if (spec.has_alibi) {
+    const int own =
+        problem.context_len(row.seq) - problem.q_len(row.seq) + row.token;
+    const double alibi =
+        problem.alibi_slopes[static_cast<std::size_t>(row.q_head)] *
+        static_cast<double>(position - own);
+    score += alibi;
+    result.magnitude += std::fabs(alibi);
+  }
+  if (spec.has_bias) {
+    const double bias = problem.bias[static_cast<std::size_t>(
+        int64_t{row.seq} * problem.shape.max_context_len + position)];
+    score += bias;
+    result.magnitude += std::fabs(bias);
+  }
+  result.value = score;
+  return result;
+}
+
 Scores ScoresOf(const Row& row) {
+  const Problem& problem = row.problem;
   Scores result;
   double score_error = 0.0;
   double largest = 0.0;
-  for (int t = 0; t < row.context_len; ++t) {
-    const double* key = row.keys + t * row.token_stride;
-    double dot = 0.0;
-    double magnitude = 0.0;
-    for (int d = 0; d < row.head_dim; ++d) {
-      dot += row.query[d] * key[d];
-      magnitude += std::fabs(row.query[d] * key[d]);
+  for (int t = 0; t < problem.context_len(row.seq); ++t) {
+    if (!problem.Sees(row.seq, row.token, t)) continue;
+    const Score score = ScoreOf(row, t);
+    result.positions.push_back(t);
+    result.weights.push_back(score.value);
+    if (score.value != -kInfinity) result.is_all_masked = false;
+    if (!std::isnan(score.value)) {
+      result.max = std::max(result.max, score.value);
     }
-    const double score = dot * row.scale;
-    result.weights.push_back(score);
-    result.max = std::isnan(score) ? result.max : std::max(result.max, score);
-    score_error = std::max(score_error, kRoundoff * row.scale * magnitude *
-                                            (Growth(row.head_dim) + 2));
-    largest = std::max(largest, std::fabs(score));
+    score_error = std::max(score_error, score.dot_error);
+    // Of minus infinity nothing is rounded.
+    if (!std::isinf(score.magnitude)) {
+      largest = std::max(largest, score.magnitude);
+    }
   }
   for (double& weight : result.weights) {
     weight = std::exp(weight - result.max);
     result.sum += weight;
+  }
+  if (problem.spec.has_sink_logits) {
+    const double sink =
+        problem.sink_logits[static_cast<std::size_t>(row.q_head)];
+    result.sum += std::exp(sink - result.max);
+    largest = std::max(largest, std::fabs(sink));
   }
   result.error = score_error + 8 * kRoundoff * largest + 0x1p-21;
   return result;
@@ -89,70 +147,89 @@ Scores ScoresOf(const Row& row) {
 
 void ComputeDim(const Row& row, const Scores& scores, int d, double* output,
                 double* bound) {
+  const Problem& problem = row.problem;
+  const int64_t token_stride =
+      int64_t{problem.spec.num_kv_heads} * problem.value_dim();
   double value = 0.0;
   double magnitude = 0.0;
   double total = 0.0;
-  for (int t = 0; t < row.context_len; ++t) {
-    const double v = row.values[t * row.token_stride + d];
-    value += scores.weights[static_cast<std::size_t>(t)] * v;
-    magnitude += scores.weights[static_cast<std::size_t>(t)] * std::fabs(v);
+  for (std::size_t i = 0; i < scores.positions.size(); ++i) {
+    const double v = row.values[scores.positions[i] * token_stride + d];
+    value += scores.weights[i] * v;
+    magnitude += scores.weights[i] * std::fabs(v);
     total += std::fabs(v);
   }
   *output = value / scores.sum;
-  const double roundoff = UnitRoundoff(row.dtype);
   double relative =
-      2 * scores.error + kRoundoff * (Growth(row.context_len) + 8);
-  double absolute = roundoff * std::fabs(*output);
+      2 * scores.error +
+      kRoundoff * (Growth(static_cast<double>(scores.positions.size())) + 8);
+  double absolute = UnitRoundoff(problem.query_dtype()) * std::fabs(*output);
   if (row.storage == WeightStorage::kElement) {
-    relative += roundoff;
+    relative += UnitRoundoff(problem.spec.dtype);
     absolute += 0x1p-25 * total / scores.sum;
   }
-  if (row.dtype == DType::kF16) absolute += 0x1p-25;
+  if (problem.query_dtype() == DType::kF16) absolute += 0x1p-25;
   *bound = relative * magnitude / scores.sum + absolute;
+}
+
+double ScaleOf(const Problem& problem) {
+  if (problem.shape.scale != 0.0f) return problem.shape.scale;
+  return 1.0f / std::sqrt(static_cast<float>(problem.spec.head_dim));
+}
+
+// A row without a visible token, or whose scores are all minus infinity, keeps
+// output 0 and lse minus infinity.
+void ComputeRow(const Row& row, std::size_t row_idx, Oracle& oracle) {
+  const Scores scores = ScoresOf(row);
+  if (scores.positions.empty() || scores.is_all_masked) return;
+  oracle.lse[row_idx] = scores.max + std::log(scores.sum);
+  oracle.lse_bound[row_idx] =
+      scores.error +
+      kRoundoff * (Growth(static_cast<double>(scores.positions.size())) + 8) +
+      4 * kRoundoff * std::fabs(oracle.lse[row_idx]);
+  const int dim = row.problem.value_dim();
+  for (int d = 0; d < dim; ++d) {
+    const std::size_t i =
+        row_idx * static_cast<std::size_t>(dim) + static_cast<std::size_t>(d);
+    ComputeDim(row, scores, d, &oracle.output[i], &oracle.output_bound[i]);
+  }
 }
 
 }  // namespace
 
 Oracle ComputeOracle(const Problem& problem, WeightStorage weights) {
   const ProblemSpec& spec = problem.spec;
-  const std::vector<double> query = ToDoubles(spec.dtype, problem.query);
-  const auto num_rows = static_cast<std::size_t>(spec.num_q_heads) *
-                        static_cast<std::size_t>(problem.num_seqs());
-  const auto dim = static_cast<std::size_t>(spec.head_dim);
+  const std::vector<double> query =
+      ToDoubles(problem.query_dtype(), problem.query);
+  const auto num_rows = static_cast<std::size_t>(
+      problem.FirstToken(problem.num_seqs()) * spec.num_q_heads);
+  const auto dim = static_cast<std::size_t>(problem.value_dim());
   Oracle oracle{.output = std::vector<double>(num_rows * dim),
                 .output_bound = std::vector<double>(num_rows * dim),
                 .lse = std::vector<double>(num_rows, -kInfinity),
                 .lse_bound = std::vector<double>(num_rows)};
-  const float scale = problem.shape.scale != 0.0f
-                          ? problem.shape.scale
-                          : 1.0f / std::sqrt(static_cast<float>(spec.head_dim));
+  const double scale = ScaleOf(problem);
+  const int group = spec.num_q_heads / spec.num_kv_heads;
   std::size_t row_idx = 0;
   for (int seq = 0; seq < problem.num_seqs(); ++seq) {
     const SequenceContent& content =
         problem.sequences[static_cast<std::size_t>(seq)];
     const std::vector<double> keys = ToDoubles(spec.dtype, content.keys);
     const std::vector<double> values = ToDoubles(spec.dtype, content.values);
-    for (int head = 0; head < spec.num_q_heads; ++head, ++row_idx) {
-      if (problem.context_len(seq) == 0) continue;
-      const int kv_head = head / (spec.num_q_heads / spec.num_kv_heads);
-      const Row row{
-          .query = query.data() + problem.QueryIndex(seq, head, 0),
-          .keys = keys.data() + problem.ContentIndex(0, kv_head, 0),
-          .values = values.data() + problem.ContentIndex(0, kv_head, 0),
-          .token_stride = int64_t{spec.num_kv_heads} * spec.head_dim,
-          .context_len = problem.context_len(seq),
-          .head_dim = spec.head_dim,
-          .scale = scale,
-          .storage = weights,
-          .dtype = spec.dtype};
-      const Scores scores = ScoresOf(row);
-      oracle.lse[row_idx] = scores.max + std::log(scores.sum);
-      oracle.lse_bound[row_idx] =
-          scores.error + kRoundoff * (Growth(row.context_len) + 8) +
-          4 * kRoundoff * std::fabs(oracle.lse[row_idx]);
-      for (int d = 0; d < spec.head_dim; ++d) {
-        const std::size_t i = row_idx * dim + static_cast<std::size_t>(d);
-        ComputeDim(row, scores, d, &oracle.output[i], &oracle.output_bound[i]);
+    for (int token = 0; token < problem.q_len(seq); ++token) {
+      for (int head = 0; head < spec.num_q_heads; ++head, ++row_idx) {
+        const Row row{
+            .problem = problem,
+            .seq = seq,
+            .token = token,
+            .q_head = head,
+            .query = query.data() +
+                     row_idx * static_cast<std::size_t>(spec.head_dim),
+            .keys = keys.data() + problem.KeyIndex(0, head / group, 0),
+            .values = values.data() + problem.ValueIndex(0, head / group, 0),
+            .scale = scale,
+            .storage = weights};
+        ComputeRow(row, row_idx, oracle);
       }
     }
   }

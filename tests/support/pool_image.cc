@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -9,27 +10,44 @@
 namespace paged::testing {
 namespace {
 
-// Elements from `offset` that the strides span.
-int64_t SpanOf(const ProblemSpec& spec, const KvStrides& strides,
-               int64_t num_blocks) {
-  return (num_blocks - 1) * strides.block_stride +
-         (spec.block_size - 1) * strides.slot_stride +
-         (spec.num_kv_heads - 1) * strides.head_stride + spec.head_dim;
+// The keys, or the values.
+struct Side {
+  KvStrides strides;
+  int dim;
+  bool are_keys;
+};
+
+Side KeysOf(const Problem& problem) {
+  return {problem.shape.key, problem.spec.head_dim, true};
+}
+Side ValuesOf(const Problem& problem) {
+  return {problem.shape.value, problem.value_dim(), false};
 }
 
-// Every element of the keys, or of the values, that any block has.
-void PoisonPool(const Problem& problem, std::byte* pool, uint32_t seed) {
+// Elements that the strides span.
+int64_t SpanOf(const Problem& problem, const Side& side) {
   const ProblemSpec& spec = problem.spec;
-  const KvStrides& strides = problem.shape.key;
+  return (problem.shape.num_blocks - 1) * side.strides.block_stride +
+         (spec.block_size - 1) * side.strides.slot_stride +
+         (spec.num_kv_heads - 1) * side.strides.head_stride + side.dim;
+}
+
+int64_t OffsetOf(const Side& side, int64_t block, int64_t slot, int64_t head) {
+  return block * side.strides.block_stride + slot * side.strides.slot_stride +
+         head * side.strides.head_stride;
+}
+
+// Every element that any block has.
+void PoisonPool(const Problem& problem, const Side& side, std::byte* pool,
+                uint32_t seed) {
+  const ProblemSpec& spec = problem.spec;
   const int64_t bytes = SizeOf(spec.dtype);
   const std::vector<std::byte> row =
-      PoisonElements(spec.dtype, spec.poison, spec.head_dim, seed);
+      PoisonElements(spec.dtype, spec.poison, side.dim, seed);
   for (int64_t block = 0; block < problem.shape.num_blocks; ++block) {
     for (int slot = 0; slot < spec.block_size; ++slot) {
       for (int head = 0; head < spec.num_kv_heads; ++head) {
-        const int64_t to = block * strides.block_stride +
-                           slot * strides.slot_stride +
-                           head * strides.head_stride;
+        const int64_t to = OffsetOf(side, block, slot, head);
         std::memcpy(pool + to * bytes, row.data(), row.size());
       }
     }
@@ -37,26 +55,27 @@ void PoisonPool(const Problem& problem, std::byte* pool, uint32_t seed) {
 }
 
 // The live tokens of every sequence.
-void WritePool(const Problem& problem, bool are_keys, std::byte* pool) {
+void WritePool(const Problem& problem, const Side& side, std::byte* pool) {
   const ProblemSpec& spec = problem.spec;
-  const KvStrides& strides = problem.shape.key;
   const int64_t bytes = SizeOf(spec.dtype);
   for (int seq = 0; seq < problem.num_seqs(); ++seq) {
     const SequenceContent& content =
         problem.sequences[static_cast<std::size_t>(seq)];
-    const std::byte* from =
-        are_keys ? content.keys.data() : content.values.data();
     const int64_t first_entry = int64_t{seq} * problem.shape.max_blocks_per_seq;
     for (int position = 0; position < problem.context_len(seq); ++position) {
+      if (!problem.IsLive(seq, position)) continue;
       const int64_t block = problem.block_tables[static_cast<std::size_t>(
           first_entry + position / spec.block_size)];
       for (int head = 0; head < spec.num_kv_heads; ++head) {
-        const int64_t to = block * strides.block_stride +
-                           position % spec.block_size * strides.slot_stride +
-                           head * strides.head_stride;
-        std::memcpy(pool + to * bytes,
-                    from + problem.ContentIndex(position, head, 0) * bytes,
-                    static_cast<std::size_t>(spec.head_dim * bytes));
+        const int64_t to =
+            OffsetOf(side, block, position % spec.block_size, head);
+        const std::byte* from =
+            side.are_keys ? content.keys.data() +
+                                problem.KeyIndex(position, head, 0) * bytes
+                          : content.values.data() +
+                                problem.ValueIndex(position, head, 0) * bytes;
+        std::memcpy(pool + to * bytes, from,
+                    static_cast<std::size_t>(side.dim * bytes));
       }
     }
   }
@@ -99,18 +118,23 @@ PoolImage MakePoolImage(const Problem& problem) {
   if (is_interleaved) image.value_offset = spec.head_dim;
   if (spec.layout == Layout::kManyLayers) {
     image.key_offset = problem.shape.key.block_stride / 3;
-    image.value_offset = image.key_offset;
+    image.value_offset = problem.shape.value.block_stride / 3;
   }
   if (problem.shape.num_blocks == 0) return image;
 
-  const int64_t span =
-      SpanOf(spec, problem.shape.key, problem.shape.num_blocks);
-  const int64_t num_elements = image.value_offset + span;
+  const Side key_side = KeysOf(problem);
+  const Side value_side = ValuesOf(problem);
+  const int64_t key_end = image.key_offset + SpanOf(problem, key_side);
+  const int64_t value_end = image.value_offset + SpanOf(problem, value_side);
   // Gaps between rows are poison as well, unless one of the two is clean.
   const Poison gaps =
       spec.poison_target == PoisonTarget::kBoth ? spec.poison : Poison::kZero;
-  image.keys = PoisonElements(spec.dtype, gaps, num_elements, spec.seed);
-  if (!is_interleaved) image.values = image.keys;
+  image.keys = PoisonElements(
+      spec.dtype, gaps, is_interleaved ? std::max(key_end, value_end) : key_end,
+      spec.seed);
+  if (!is_interleaved) {
+    image.values = PoisonElements(spec.dtype, gaps, value_end, spec.seed);
+  }
 
   const int64_t bytes = SizeOf(spec.dtype);
   std::byte* keys = image.keys.data() + image.key_offset * bytes;
@@ -118,13 +142,13 @@ PoolImage MakePoolImage(const Problem& problem) {
       (is_interleaved ? image.keys.data() : image.values.data()) +
       image.value_offset * bytes;
   if (spec.poison_target != PoisonTarget::kValues) {
-    PoisonPool(problem, keys, spec.seed + 1);
+    PoisonPool(problem, key_side, keys, spec.seed + 1);
   }
   if (spec.poison_target != PoisonTarget::kKeys) {
-    PoisonPool(problem, values, spec.seed + 2);
+    PoisonPool(problem, value_side, values, spec.seed + 2);
   }
-  WritePool(problem, true, keys);
-  WritePool(problem, false, values);
+  WritePool(problem, key_side, keys);
+  WritePool(problem, value_side, values);
   return image;
 }
 

@@ -1,6 +1,7 @@
 #include "tests/support/problem.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <random>
 
@@ -17,46 +18,94 @@ int ContentId(const ProblemSpec& spec, int seq) {
              : spec.content_ids[static_cast<std::size_t>(seq)];
 }
 
-// A tensor's numbers, from a generator of its own: the content of a sequence
-// depends on its id, not on its neighbours.
-std::vector<std::byte> RandomElements(const ProblemSpec& spec, int content_id,
-                                      int which, int64_t count) {
+// One generator per tensor and content: the content of a sequence depends on
+// its id, not on its neighbours.
+std::mt19937_64 GeneratorOf(const ProblemSpec& spec, int content_id,
+                            int which) {
   std::seed_seq seeds{spec.seed, static_cast<uint32_t>(content_id),
                       static_cast<uint32_t>(which)};
-  std::mt19937_64 random(seeds);
+  return std::mt19937_64(seeds);
+}
+
+// In [-1, 1).
+double Uniform(uint64_t bits) {
+  return static_cast<double>(bits >> 11) * 0x1p-52 - 1.0;
+}
+
+std::vector<std::byte> RandomElements(const ProblemSpec& spec, DType dtype,
+                                      int content_id, int which,
+                                      int64_t count) {
+  std::mt19937_64 random = GeneratorOf(spec, content_id, which);
   std::vector<std::byte> elements(
-      static_cast<std::size_t>(count * SizeOf(spec.dtype)));
+      static_cast<std::size_t>(count * SizeOf(dtype)));
   for (int64_t i = 0; i < count; ++i) {
     const uint64_t bits = random();
-    double value = static_cast<double>(bits >> 11) * 0x1p-52 - 1.0;
+    double value = Uniform(bits);
     if (spec.values == Values::kHeavyTailed && bits % 64 == 0) value *= 100.0;
-    WriteElement(spec.dtype, elements.data(), i, value);
+    WriteElement(dtype, elements.data(), i, value);
   }
   return elements;
 }
 
-// Deals shuffled blocks; columns past a sequence's blocks get the tail entry.
-std::vector<int32_t> MakeTable(const ProblemSpec& spec, int64_t num_blocks,
-                               int width) {
-  std::vector<int32_t> blocks(static_cast<std::size_t>(num_blocks));
-  std::iota(blocks.begin(), blocks.end(), 0);
-  std::shuffle(blocks.begin(), blocks.end(), std::mt19937(spec.table_seed));
-  std::vector<int32_t> table(
-      spec.context_lens.size() * static_cast<std::size_t>(width),
-      spec.tail_entry);
-  auto next = blocks.begin();
-  auto row = table.begin();
-  for (int32_t context_len : spec.context_lens) {
-    const int count = CeilDiv(context_len, spec.block_size);
-    std::copy(next, next + count, row);
-    next += count;
-    row += width;
+// In [low, high).
+std::vector<float> RandomFloats(const ProblemSpec& spec, int which, int count,
+                                double low, double high) {
+  std::mt19937_64 random = GeneratorOf(spec, 0, which);
+  std::vector<float> floats(static_cast<std::size_t>(count));
+  for (float& x : floats) {
+    x = static_cast<float>(low + (high - low) * (Uniform(random()) + 1) / 2);
   }
-  return table;
+  return floats;
 }
 
-KvStrides StridesOf(const ProblemSpec& spec) {
-  const int64_t dim = spec.head_dim;
+// Deals shuffled blocks; columns without a live token get the tail entry.
+void MakeTable(Problem& problem) {
+  const ProblemSpec& spec = problem.spec;
+  std::vector<int32_t> blocks(
+      static_cast<std::size_t>(problem.shape.num_blocks));
+  std::iota(blocks.begin(), blocks.end(), 0);
+  std::shuffle(blocks.begin(), blocks.end(), std::mt19937(spec.table_seed));
+  const auto width = static_cast<std::size_t>(problem.shape.max_blocks_per_seq);
+  problem.block_tables.assign(spec.context_lens.size() * width,
+                              spec.tail_entry);
+  std::size_t next = 0;
+  for (int seq = 0; seq < problem.num_seqs(); ++seq) {
+    const int count = CeilDiv(problem.context_len(seq), spec.block_size);
+    for (int column = 0; column < count; ++column, ++next) {
+      bool is_live = false;
+      for (int slot = 0; slot < spec.block_size && !is_live; ++slot) {
+        is_live = problem.IsLive(seq, column * spec.block_size + slot);
+      }
+      if (!is_live) continue;
+      problem.block_tables[static_cast<std::size_t>(seq) * width +
+                           static_cast<std::size_t>(column)] = blocks[next];
+    }
+  }
+}
+
+void MakeModifiers(Problem& problem) {
+  const ProblemSpec& spec = problem.spec;
+  if (spec.has_alibi) {
+    problem.alibi_slopes = RandomFloats(spec, 3, spec.num_q_heads, 0.004, 0.7);
+  }
+  if (spec.has_sink_logits) {
+    problem.sink_logits = RandomFloats(spec, 4, spec.num_q_heads, -2.0, 3.0);
+  }
+  if (!spec.has_bias) return;
+  const int stride = problem.shape.max_context_len;
+  for (int seq = 0; seq < problem.num_seqs(); ++seq) {
+    ProblemSpec seeded = spec;
+    seeded.seed += static_cast<uint32_t>(1000 + ContentId(spec, seq));
+    std::vector<float> row = RandomFloats(seeded, 5, stride, -1.5, 1.5);
+    for (int t = 0; t < stride; ++t) {
+      if (!problem.IsLive(seq, t)) row[static_cast<std::size_t>(t)] = NAN;
+    }
+    problem.bias.insert(problem.bias.end(), row.begin(), row.end());
+  }
+}
+
+// Of the keys, or of the values, that have `dim` dimensions of `both`.
+KvStrides StridesOf(const ProblemSpec& spec, int64_t dim, int64_t both) {
   const int64_t heads = spec.num_kv_heads;
   const int64_t slots = spec.block_size;
   switch (spec.layout) {
@@ -65,7 +114,7 @@ KvStrides StridesOf(const ProblemSpec& spec) {
     case Layout::kHeadMajor:
       return {slots * heads * dim, dim, slots * dim};
     case Layout::kInterleaved:
-      return {slots * heads * 2 * dim, heads * 2 * dim, 2 * dim};
+      return {slots * heads * both, heads * both, both};
     case Layout::kPaddedRows: {
       const int64_t slot = heads * (dim + 8) + 16;
       return {slots * slot + 24, slot, dim + 8};
@@ -85,34 +134,59 @@ void FillElements(DType dtype, std::vector<std::byte>& tensor, double value) {
 
 }  // namespace
 
-int64_t Problem::QueryIndex(int seq, int q_head, int dim) const {
-  return (int64_t{seq} * spec.num_q_heads + q_head) * spec.head_dim + dim;
+int Problem::q_len(int) const { return spec.q_len; }
+
+int64_t Problem::FirstToken(int seq) const { return int64_t{seq} * spec.q_len; }
+
+bool Problem::Sees(int seq, int token, int position) const {
+  const int own = context_len(seq) - q_len(seq) + token;
+  if (position > own) return false;
+  if (position < spec.sink_tokens) return true;
+  if (spec.window > 0 && position <= own - spec.window) return false;
+  return spec.attention_chunk == 0 ||
+         position / spec.attention_chunk == own / spec.attention_chunk;
 }
 
-int64_t Problem::ContentIndex(int position, int kv_head, int dim) const {
+bool Problem::IsLive(int seq, int position) const {
+  for (int token = 0; token < q_len(seq); ++token) {
+    if (Sees(seq, token, position)) return true;
+  }
+  return false;
+}
+
+int64_t Problem::QueryIndex(int seq, int q_head, int dim) const {
+  return (FirstToken(seq) * spec.num_q_heads + q_head) * spec.head_dim + dim;
+}
+
+int64_t Problem::KeyIndex(int position, int kv_head, int dim) const {
   return (int64_t{position} * spec.num_kv_heads + kv_head) * spec.head_dim +
          dim;
 }
 
+int64_t Problem::ValueIndex(int position, int kv_head, int dim) const {
+  return (int64_t{position} * spec.num_kv_heads + kv_head) * value_dim() + dim;
+}
+
 void Problem::SetQuery(int seq, int q_head, int dim, double value) {
-  WriteElement(spec.dtype, query.data(), QueryIndex(seq, q_head, dim), value);
+  WriteElement(query_dtype(), query.data(), QueryIndex(seq, q_head, dim),
+               value);
 }
 
 void Problem::SetKey(int seq, int position, int kv_head, int dim,
                      double value) {
   WriteElement(spec.dtype, sequences[static_cast<std::size_t>(seq)].keys.data(),
-               ContentIndex(position, kv_head, dim), value);
+               KeyIndex(position, kv_head, dim), value);
 }
 
 void Problem::SetValue(int seq, int position, int kv_head, int dim,
                        double value) {
   WriteElement(spec.dtype,
                sequences[static_cast<std::size_t>(seq)].values.data(),
-               ContentIndex(position, kv_head, dim), value);
+               ValueIndex(position, kv_head, dim), value);
 }
 
 void Problem::FillQueries(double value) {
-  FillElements(spec.dtype, query, value);
+  FillElements(query_dtype(), query, value);
 }
 
 void Problem::FillKeys(double value) {
@@ -128,42 +202,56 @@ void Problem::FillValues(double value) {
 Problem MakeProblem(const ProblemSpec& spec) {
   Problem problem;
   problem.spec = spec;
-  const int64_t row = int64_t{spec.num_q_heads} * spec.head_dim;
+  const int value_dim = problem.value_dim();
+  const DType query_dtype = problem.query_dtype();
   int64_t num_blocks = spec.extra_blocks;
   int longest = spec.max_context_len;
   for (std::size_t i = 0; i < spec.context_lens.size(); ++i) {
     const int32_t context_len = spec.context_lens[i];
     const int id = ContentId(spec, static_cast<int>(i));
-    const int64_t count =
-        int64_t{context_len} * spec.num_kv_heads * spec.head_dim;
-    const std::vector<std::byte> query = RandomElements(spec, id, 0, row);
+    const int64_t heads = int64_t{context_len} * spec.num_kv_heads;
+    const std::vector<std::byte> query =
+        RandomElements(spec, query_dtype, id, 0,
+                       int64_t{spec.q_len} * spec.num_q_heads * spec.head_dim);
     problem.query.insert(problem.query.end(), query.begin(), query.end());
-    problem.sequences.push_back({RandomElements(spec, id, 1, count),
-                                 RandomElements(spec, id, 2, count)});
+    problem.sequences.push_back(
+        {RandomElements(spec, spec.dtype, id, 1, heads * spec.head_dim),
+         RandomElements(spec, spec.dtype, id, 2, heads * value_dim)});
     num_blocks += CeilDiv(context_len, spec.block_size);
     if (spec.max_context_len == 0) longest = std::max(longest, context_len);
   }
-  const int width = CeilDiv(longest, spec.block_size);
-  problem.block_tables = MakeTable(spec, num_blocks, width);
 
-  const KvStrides kv = StridesOf(spec);
-  const int64_t head_stride = spec.head_dim + spec.row_padding;
-  const RowStrides rows{spec.num_q_heads * head_stride,
-                        spec.num_q_heads * head_stride, head_stride};
+  const auto rows = [&](int64_t dim) -> RowStrides {
+    const int64_t head_stride = dim + spec.row_padding;
+    const int64_t token_stride = spec.num_q_heads * head_stride;
+    return {spec.q_len * token_stride, token_stride, head_stride};
+  };
+  const int both = spec.head_dim + value_dim;
   problem.shape = {.num_seqs = static_cast<int>(spec.context_lens.size()),
+                   .q_len = spec.q_len,
                    .num_q_heads = spec.num_q_heads,
                    .num_kv_heads = spec.num_kv_heads,
                    .head_dim = spec.head_dim,
+                   .value_dim = value_dim,
                    .block_size = spec.block_size,
                    .num_blocks = num_blocks,
-                   .max_blocks_per_seq = width,
+                   .max_blocks_per_seq = CeilDiv(longest, spec.block_size),
                    .max_context_len = longest,
-                   .query_dtype = spec.dtype,
+                   .query_dtype = query_dtype,
                    .kv_dtype = spec.dtype,
-                   .query = rows,
-                   .key = kv,
-                   .value = kv,
-                   .output = rows};
+                   .window = spec.window,
+                   .attention_chunk = spec.attention_chunk,
+                   .sink_tokens = spec.sink_tokens,
+                   .soft_cap = spec.soft_cap,
+                   .has_alibi = spec.has_alibi,
+                   .has_bias = spec.has_bias,
+                   .has_sink_logits = spec.has_sink_logits,
+                   .query = rows(spec.head_dim),
+                   .key = StridesOf(spec, spec.head_dim, both),
+                   .value = StridesOf(spec, value_dim, both),
+                   .output = rows(value_dim)};
+  MakeTable(problem);
+  MakeModifiers(problem);
   return problem;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "paged/args.h"
@@ -37,10 +38,13 @@ enum class PoisonTarget { kBoth, kKeys, kValues };
 enum class Values { kUniform, kHeavyTailed };
 
 struct ProblemSpec {
-  DType dtype = DType::kF16;
+  DType dtype = DType::kF16;              // of the cache
+  std::optional<DType> query_dtype = {};  // and the output; empty: as the cache
+  int q_len = 1;
   int num_q_heads = 4;
   int num_kv_heads = 2;
   int head_dim = 64;
+  int value_dim = 0;  // 0: head_dim
   int block_size = 16;
   std::vector<int32_t> context_lens = {};
   int max_context_len = 0;  // 0: the longest
@@ -54,12 +58,21 @@ struct ProblemSpec {
   PoisonTarget poison_target = PoisonTarget::kBoth;
   int32_t tail_entry = 2147480000;  // of the table, past a sequence's blocks
   int extra_blocks = 3;             // that no sequence owns
+  // As in DecodeShape. Slopes, sinks and biases are random.
+  int window = 0;
+  int attention_chunk = 0;
+  int sink_tokens = 0;
+  float soft_cap = 0.0f;
+  bool has_alibi = false;
+  bool has_bias = false;
+  bool has_sink_logits = false;
+
   Values values = Values::kUniform;
   uint32_t seed = 1;        // of the content
   uint32_t table_seed = 1;  // of the order of blocks
 };
 
-// Dense [context_len, num_kv_heads, head_dim], in the problem's dtype.
+// Dense [context_len, num_kv_heads, dim], in the problem's dtype.
 struct SequenceContent {
   std::vector<std::byte> keys;
   std::vector<std::byte> values;
@@ -67,18 +80,39 @@ struct SequenceContent {
 
 struct Problem {
   ProblemSpec spec;
-  DecodeShape shape;             // strides filled in
-  std::vector<std::byte> query;  // dense [num_seqs, num_q_heads, head_dim]
+  DecodeShape shape;  // strides filled in
+  // Dense [num_seqs, q_len, num_q_heads, head_dim].
+  std::vector<std::byte> query;
   std::vector<SequenceContent> sequences;
-  std::vector<int32_t> block_tables;  // [num_seqs, max_blocks_per_seq], exact
+  // [num_seqs, max_blocks_per_seq]; of live blocks alone, the tail entry else.
+  std::vector<int32_t> block_tables;
+  std::vector<float> alibi_slopes;  // [num_q_heads], or empty
+  std::vector<float> sink_logits;   // alike
+  // [num_seqs, max_context_len], or empty; NaN where no token is live.
+  std::vector<float> bias;
 
   int num_seqs() const { return static_cast<int>(sequences.size()); }
   int context_len(int seq) const {
     return spec.context_lens[static_cast<std::size_t>(seq)];
   }
-  // Indices into `query`, and into a sequence's keys or values.
+  DType query_dtype() const { return spec.query_dtype.value_or(spec.dtype); }
+  int value_dim() const {
+    return spec.value_dim == 0 ? spec.head_dim : spec.value_dim;
+  }
+  int q_len(int seq) const;
+  // Query tokens of the sequences before `seq`.
+  int64_t FirstToken(int seq) const;
+
+  // Whether a query token of the sequence sees the token at `position`.
+  bool Sees(int seq, int token, int position) const;
+  // Whether any of them does: all others are poison in the pool.
+  bool IsLive(int seq, int position) const;
+
+  // Indices into `query`, and into a sequence's keys or values. `q_head` is of
+  // the first query token; those of the next one follow.
   int64_t QueryIndex(int seq, int q_head, int dim) const;
-  int64_t ContentIndex(int position, int kv_head, int dim) const;
+  int64_t KeyIndex(int position, int kv_head, int dim) const;
+  int64_t ValueIndex(int position, int kv_head, int dim) const;
 
   void SetQuery(int seq, int q_head, int dim, double value);
   void SetKey(int seq, int position, int kv_head, int dim, double value);

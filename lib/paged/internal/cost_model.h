@@ -25,6 +25,10 @@ namespace paged::internal {
 // CTA slots, registers and shared memory allow. 0 when not even one fits.
 int ResidentCtas(const InstanceConfig& config, const DeviceProfile& profile);
 
+// Tokens of a sequence of expected_context_len that its query tokens see: all,
+// but for windows and chunks.
+int ExpectedTokensRead(const DecodeShape& shape);
+
 // Bytes of keys and values that a batch of expected_context_len reads, counted
 // once per kv head. `shape` has its defaults.
 int64_t KvBytes(const DecodeShape& shape);

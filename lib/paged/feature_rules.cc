@@ -1,0 +1,84 @@
+#include "paged/internal/feature_rules.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace paged::internal {
+namespace {
+
+constexpr Feature kFeatures[] = {
+    {.field = "window",
+     .meaning = "sliding window",
+     .is_used = [](const DecodeShape& s) { return s.window != 0; },
+     .needs_general = true,
+     .on_cuda = false,
+     .in_thrust = false},
+    {.field = "attention_chunk",
+     .meaning = "chunked attention",
+     .is_used = [](const DecodeShape& s) { return s.attention_chunk != 0; },
+     .needs_general = true,
+     .on_cuda = false,
+     .in_thrust = false},
+    // Without a window or a chunk every token is visible anyway.
+    {.field = "sink_tokens",
+     .meaning = "first tokens always visible",
+     .is_used = [](const DecodeShape& s) { return s.sink_tokens != 0; },
+     .needs_general = false,
+     .on_cuda = true,
+     .in_thrust = true},
+    {.field = "soft_cap",
+     .meaning = "logit soft cap",
+     .is_used = [](const DecodeShape& s) { return s.soft_cap != 0.0f; },
+     .needs_general = true,
+     .on_cuda = false,
+     .in_thrust = false},
+    {.field = "has_alibi",
+     .meaning = "ALiBi slopes",
+     .is_used = [](const DecodeShape& s) { return s.has_alibi; },
+     .needs_general = true,
+     .on_cuda = false,
+     .in_thrust = false},
+    {.field = "has_bias",
+     .meaning = "additive bias by position",
+     .is_used = [](const DecodeShape& s) { return s.has_bias; },
+     .needs_general = true,
+     .on_cuda = false,
+     .in_thrust = false},
+    {.field = "has_sink_logits",
+     .meaning = "learned sink per q head",
+     .is_used = [](const DecodeShape& s) { return s.has_sink_logits; },
+     .needs_general = true,
+     .on_cuda = false,
+     .in_thrust = false},
+};
+
+}  // namespace
+
+absl::Span<const Feature> AllFeatures() { return kFeatures; }
+
+bool NeedsGeneral(const DecodeShape& shape) {
+  for (const Feature& feature : kFeatures) {
+    if (feature.needs_general && feature.is_used(shape)) return true;
+  }
+  return false;
+}
+
+absl::Status CheckFeatures(const DecodeShape& shape, DeviceKind kind,
+                           Variant variant) {
+  for (const Feature& feature : kFeatures) {
+    if (!feature.is_used(shape)) continue;
+    if (variant == Variant::kThrust) {
+      if (feature.in_thrust) continue;
+      return absl::UnimplementedError(
+          absl::StrCat(feature.field,
+                       " is not built for variant thrust: it has plain "
+                       "attention alone"));
+    }
+    if (kind == DeviceKind::kCuda && !feature.on_cuda) {
+      return absl::UnimplementedError(absl::StrCat(
+          feature.field, " is not built for CUDA; the CPU backend has it"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace paged::internal
