@@ -86,6 +86,14 @@ TEST(ExplainCommandTest, PrintsChoiceReasonAndNoImpossiblePrediction) {
   EXPECT_EQ(result.out.find(" 0.0  "), std::string::npos) << result.out;
 }
 
+TEST(ExplainCommandTest, AWindowIsWhatIsRead) {
+  const nlohmann::json json =
+      ExplainJson({"--device=cpu", "--context_len=131072", "--window=512",
+                   "--sink_tokens=4", "--attention_chunk=400"});
+  EXPECT_EQ(json["chosen"]["instance"], "fp16_d128_general_cpu");
+  EXPECT_EQ(json["chosen"]["kv_bytes"], 8 * 404 * 8 * 2 * 128 * 2);
+}
+
 TEST(ExplainCommandTest, DescribesBaselinesAndEmptyBatches) {
   for (const char* flag :
        {"--variant=reference", "--variant=thrust", "--num_seqs=0",
