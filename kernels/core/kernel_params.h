@@ -30,11 +30,16 @@ struct DecodeParams {
   KvView key;
   KvView value;
   RowView output;
-  float* lse = nullptr;  // [num_seqs, q_len, num_q_heads], or null
+  float* lse = nullptr;  // [query tokens, num_q_heads], or null
 
   const int32_t* block_tables = nullptr;  // [num_seqs, max_blocks_per_seq]
   int64_t block_table_stride = 0;
   const int32_t* context_lens = nullptr;  // [num_seqs]
+  // [num_seqs + 1], where each sequence's query tokens begin; null: q_len each.
+  const int32_t* query_offsets = nullptr;
+  // By query token: bit j says whether it sees query token j of its sequence.
+  // Null: those up to itself.
+  const uint32_t* tree_masks = nullptr;
 
   PartialView partials;  // of split_k, but for the reduction cluster
   // [num_items, num_kv_heads], of the reduction last_cta: splits that have
@@ -42,7 +47,7 @@ struct DecodeParams {
   uint32_t* arrivals = nullptr;
 
   int num_seqs = 0;
-  int q_len = 1;
+  int q_len = 1;  // the most that a sequence has, with query_offsets
   int num_kv_heads = 1;
   int group = 1;  // q heads per kv head
   int key_dim = 0;
@@ -64,10 +69,26 @@ static_assert(sizeof(DecodeParams) <= 4096, "the limit of kernel arguments");
 
 // Whether kernels need what score_rules.h and visibility.h offer.
 PAGED_HD inline bool IsGeneral(const DecodeParams& p) {
-  return p.q_len > 1 || !IsPlain(p.rules);
+  return p.q_len > 1 || p.query_offsets != nullptr || p.tree_masks != nullptr ||
+         !IsPlain(p.rules);
 }
 
-// Rows of one (sequence, kv head): query tokens times q heads of the group.
+// Where a sequence's query tokens are among all of them.
+struct QueryTokens {
+  int64_t first;
+  int q_len;
+};
+
+PAGED_HD inline QueryTokens QueryTokensOf(const DecodeParams& p, int64_t seq) {
+  if (p.query_offsets == nullptr) return {seq * p.q_len, p.q_len};
+  const int first = p.query_offsets[seq];
+  const int q_len = p.query_offsets[seq + 1] - first;
+  // Lengths from the device never exceed the plan's capacity.
+  return {first, q_len < 0 ? 0 : q_len < p.q_len ? q_len : p.q_len};
+}
+
+// Rows of one (sequence, kv head): query tokens times q heads of the group. At
+// most, with query_offsets.
 PAGED_HD inline int NumRows(const DecodeParams& p) { return p.q_len * p.group; }
 
 // The query vector that row `row` of a kv head stands for.
@@ -83,11 +104,20 @@ PAGED_HD inline RowPlace RowPlaceOf(const DecodeParams& p, int kv_head,
   return {row / p.group, kv_head * p.group + row % p.group};
 }
 
+// Elements from the data of `view`, the query or the output, to a row.
+PAGED_HD inline int64_t RowOffset(const DecodeParams& p, const RowView& view,
+                                  int64_t seq, RowPlace row) {
+  if (p.query_offsets == nullptr) {
+    return OffsetOf(view, seq, row.token, row.q_head);
+  }
+  return OffsetOf(view, 0, p.query_offsets[seq] + row.token, row.q_head);
+}
+
 // Index into `lse` of a row.
 PAGED_HD inline int64_t LseIndex(const DecodeParams& p, int64_t seq,
                                  RowPlace row) {
   const int64_t num_q_heads = int64_t{p.num_kv_heads} * p.group;
-  return (seq * p.q_len + row.token) * num_q_heads + row.q_head;
+  return (QueryTokensOf(p, seq).first + row.token) * num_q_heads + row.q_head;
 }
 
 // Index into `partials.states`; times value_dim, into `partials.values`.

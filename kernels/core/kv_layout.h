@@ -23,7 +23,8 @@ struct KvView {
   int64_t head_stride = 0;
 };
 
-// The query or the output: [num_seqs, q_len, num_q_heads, head_dim].
+// The query or the output: [num_seqs, q_len, num_q_heads, head_dim], or
+// [query tokens, num_q_heads, head_dim] without a stride of sequences.
 struct RowView {
   void* data = nullptr;
   int64_t seq_stride = 0;

@@ -32,6 +32,7 @@ struct WorkItem {
   int64_t partial;  // where a split leaves its result
 
   // Of a narrowed item (visibility.h).
+  int q_len = 1;
   VisibleTokens visible = {};
   int sink_tiles = 0;
   int skipped_tiles = 0;

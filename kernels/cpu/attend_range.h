@@ -102,7 +102,7 @@ void LoadQuery(const DecodeParams& p, const WorkItem& item, int kv_head,
   for (int r = 0; r < item.num_rows; ++r) {
     const RowPlace row = RowPlaceOf(p, kv_head, item.first_row + r);
     LoadRow(static_cast<const QueryElement*>(p.query.data) +
-                OffsetOf(p.query, item.table_row, row.token, row.q_head),
+                RowOffset(p, p.query, item.table_row, row),
             p.key_dim, scratch.query.data() + r * p.key_dim);
   }
 }

@@ -29,7 +29,7 @@ void StoreRow(const DecodeParams& p, int seq, int kv_head, int row,
               SoftmaxState state, const float* values) {
   const RowPlace place = RowPlaceOf(p, kv_head, row);
   auto* output = static_cast<QueryElement*>(p.output.data) +
-                 OffsetOf(p.output, seq, place.token, place.q_head);
+                 RowOffset(p, p.output, seq, place);
   const bool is_empty = IsEmpty(state);
   const RowEnd end = EndOf(p.rules, state, place.q_head);
   for (int d = 0; d < p.value_dim; ++d) {

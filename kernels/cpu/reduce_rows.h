@@ -28,7 +28,8 @@ void ReduceRows(const DecodeParams& p, ThreadPool& pool, const Store& store) {
     const int64_t stride = PartialRow(p, partial + 1, kv_head, 0) -
                            PartialRow(p, partial, kv_head, 0);
     const int first_row = row_tile * p.rows_per_item;
-    const int num_rows = std::min(p.rows_per_item, NumRows(p) - first_row);
+    const int rows_of_seq = QueryTokensOf(p, seq).q_len * p.group;
+    const int num_rows = std::min(p.rows_per_item, rows_of_seq - first_row);
     for (int r = 0; r < num_rows; ++r) {
       const SoftmaxState state =
           ReduceRow(p, PartialRow(p, partial, kv_head, r), stride, values);

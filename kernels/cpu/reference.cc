@@ -49,11 +49,20 @@ void ReferenceRow(const DecodeParams& p, int seq, int kv_head, int row) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const RowPlace place = RowPlaceOf(p, kv_head, row);
   const auto* query = static_cast<const QueryElement*>(p.query.data) +
-                      OffsetOf(p.query, seq, place.token, place.q_head);
+                      RowOffset(p, p.query, seq, place);
   auto* output = static_cast<QueryElement*>(p.output.data) +
-                 OffsetOf(p.output, seq, place.token, place.q_head);
+                 RowOffset(p, p.output, seq, place);
   const int context_len = ClampContextLen(p, p.context_lens[seq]);
-  const int position = context_len - p.q_len + place.token;
+  const QueryTokens tokens = QueryTokensOf(p, seq);
+  const int position = context_len - tokens.q_len + place.token;
+  const auto is_seen = [&](int t) {
+    const int query_token = t - (context_len - tokens.q_len);
+    if (p.tree_masks != nullptr && query_token >= 0) {
+      return (p.tree_masks[tokens.first + place.token] >> query_token & 1u) !=
+             0;
+    }
+    return IsSeen(p.rules, t, position);
+  };
   const double scale = p.scale_log2 * std::numbers::ln2;
 
   // Of tokens that are not seen, minus infinity.
@@ -61,7 +70,7 @@ void ReferenceRow(const DecodeParams& p, int seq, int kv_head, int row) {
                               -kInfinity);
   double max = -kInfinity;
   for (int t = 0; t < context_len; ++t) {
-    if (!IsSeen(p.rules, t, position)) continue;
+    if (!is_seen(t)) continue;
     const KvElement* key = TokenOf<KvElement>(p, p.key, seq, t, kv_head);
     double dot = 0.0;
     for (int d = 0; d < p.key_dim; ++d) {
@@ -87,7 +96,7 @@ void ReferenceRow(const DecodeParams& p, int seq, int kv_head, int row) {
 
   std::vector<double> values(static_cast<std::size_t>(p.value_dim), 0.0);
   for (int t = 0; t < context_len && sum != 0.0; ++t) {
-    if (!IsSeen(p.rules, t, position)) continue;
+    if (!is_seen(t)) continue;
     const KvElement* value = TokenOf<KvElement>(p, p.value, seq, t, kv_head);
     const double weight = weights[static_cast<std::size_t>(t)] / sum;
     for (int d = 0; d < p.value_dim; ++d) {
@@ -113,7 +122,8 @@ void RunReference(DecodeElements elements, const DecodeParams& params) {
     WithElement(elements.kv, [&]<typename Kv>(Kv) {
       for (int seq = 0; seq < params.num_seqs; ++seq) {
         for (int kv_head = 0; kv_head < params.num_kv_heads; ++kv_head) {
-          for (int row = 0; row < NumRows(params); ++row) {
+          const int rows = QueryTokensOf(params, seq).q_len * params.group;
+          for (int row = 0; row < rows; ++row) {
             ReferenceRow<Query, Kv>(params, seq, kv_head, row);
           }
         }

@@ -35,8 +35,7 @@ void LoadQueries(const SimdElementKernels& kernels, ElementKind kind,
   for (int head = 0; head < scratch.num_heads(); ++head) {
     for (int r = 0; r < item.num_rows; ++r) {
       const RowPlace row = RowPlaceOf(p, first_head + head, item.first_row + r);
-      const int64_t offset =
-          OffsetOf(p.query, item.table_row, row.token, row.q_head);
+      const int64_t offset = RowOffset(p, p.query, item.table_row, row);
       kernels.load_row(ElementAt(p.query, offset, kind), p.key_dim,
                        scratch.query(head, r));
     }
@@ -49,7 +48,7 @@ void StoreRow(const SimdElementKernels& kernels, ElementKind kind,
               const DecodeParams& p, int seq, int kv_head, int row,
               SoftmaxState state, const float* values) {
   const RowPlace place = RowPlaceOf(p, kv_head, row);
-  const int64_t offset = OffsetOf(p.output, seq, place.token, place.q_head);
+  const int64_t offset = RowOffset(p, p.output, seq, place);
   std::byte* output = ElementAt(p.output, offset, kind);
   const RowEnd end = EndOf(p.rules, state, place.q_head);
   if (IsEmpty(state)) {

@@ -33,7 +33,7 @@ struct KvStrides {
 };
 
 // Strides of [num_seqs, q_len, num_q_heads, head_dim], in elements. All zero
-// means dense.
+// means dense. Ragged queries have no sequence stride: 0.
 struct RowStrides {
   int64_t seq_stride = 0;
   int64_t token_stride = 0;
@@ -46,7 +46,18 @@ struct RowStrides {
 // captured with it, serve every batch whose lengths stay within them.
 struct DecodeShape {
   int num_seqs = 0;
-  int q_len = 1;  // query tokens per sequence; only 1 is built
+  // Query tokens per sequence, 1 to 32; the most of them where
+  // `has_query_offsets` says that sequences have as many as they like. They are
+  // the newest tokens of the context: the i-th of q is at position context_len
+  // - q + i, and sees nothing behind itself. One at a negative position sees
+  // nothing at all. NaN in live data may spoil the rows of all query tokens of
+  // its (sequence, kv head).
+  int q_len = 1;
+  bool has_query_offsets = false;
+  // Masks decide which query tokens see each other (speculative trees); they
+  // all see the tokens before. Not with window, attention_chunk or has_alibi,
+  // whose distances a tree's tokens do not have.
+  bool has_tree_masks = false;
   int num_q_heads = 0;
   int num_kv_heads = 0;  // divides num_q_heads
   int head_dim = 0;      // of queries and keys
@@ -103,9 +114,11 @@ struct DecodeShape {
 struct DecodeArgs {
   DecodeShape shape = {};
 
-  const void* query = nullptr;      // [num_seqs, q_len, num_q_heads, head_dim]
-  const void* key_cache = nullptr;  // [num_blocks, block_size,
-                                    //  num_kv_heads, head_dim]
+  // [num_seqs, q_len, num_q_heads, head_dim]; with has_query_offsets [query
+  // tokens, num_q_heads, head_dim], as output and lse.
+  const void* query = nullptr;
+  const void* key_cache = nullptr;    // [num_blocks, block_size,
+                                      //  num_kv_heads, head_dim]
   const void* value_cache = nullptr;  // alike, value_dim; may alias keys
 
   // [num_seqs, max_blocks_per_seq]. Entries past ceil(context_len /
@@ -113,6 +126,13 @@ struct DecodeArgs {
   const int32_t* block_tables = nullptr;
   // [num_seqs], each in 0..max_context_len; read by the kernels alone.
   const int32_t* context_lens = nullptr;
+
+  // With has_query_offsets, [num_seqs + 1], ascending from 0: sequence s has
+  // the query tokens [query_offsets[s], query_offsets[s + 1]), at most q_len.
+  const int32_t* query_offsets = nullptr;
+  // With has_tree_masks, one per query token: bit j says whether it sees query
+  // token j of its sequence. A token sees itself by its own bit.
+  const uint32_t* tree_masks = nullptr;
 
   // Float32, with the shape's has_alibi, has_bias, has_sink_logits; else null.
   const float* alibi_slopes = nullptr;  // [num_q_heads]

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "paged/internal/lower.h"
 #include "paged/internal/status_macros.h"
 
 namespace paged {
@@ -38,6 +39,15 @@ absl::StatusOr<DecodePlan> PlanDecode(const DecodeShape& shape,
                                       const DecodeOptions& options) {
   PAGED_ASSIGN_OR_RETURN(const DecodeProblem problem, ValidateShape(shape));
   return PlanProblem(problem, backend, options);
+}
+
+absl::Status SupportsReason(const DecodeArgs& args, const Backend& backend,
+                            const DecodeOptions& options) {
+  PAGED_ASSIGN_OR_RETURN(const DecodeProblem problem, Validate(args));
+  PAGED_ASSIGN_OR_RETURN(const DecodeOptions resolved, ResolveOptions(options));
+  PAGED_RETURN_IF_ERROR(
+      MakePlan(problem, backend.profile(), resolved).status());
+  return internal::CheckPointers(args, backend.profile().kind);
 }
 
 absl::Status Decode(const DecodeArgs& args, Backend& backend,

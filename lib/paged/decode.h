@@ -24,6 +24,8 @@
 //                            .output = output.data()};
 //     std::unique_ptr<paged::Backend> backend = paged::MakeCpuBackend();
 //
+//     CHECK_OK(paged::SupportsReason(args, *backend));
+//
 //     // A first try: plans, reserves, runs and waits.
 //     CHECK_OK(paged::Decode(args, *backend));
 //     CHECK_EQ(output[0], 3.0f);
@@ -57,6 +59,12 @@ namespace paged {
 absl::StatusOr<DecodePlan> PlanDecode(const DecodeShape& shape,
                                       const Backend& backend,
                                       const DecodeOptions& options = {});
+
+// OK where Decode would run, else the first rule that says no, naming field,
+// rule and value: Validate's, the device's, and on CUDA those of pointers.
+// Touches no memory of the backend's.
+absl::Status SupportsReason(const DecodeArgs& args, const Backend& backend,
+                            const DecodeOptions& options = {});
 
 // Plans, reserves a workspace of the backend's, runs on `stream` and waits.
 // For a first try; a loop keeps the plan and calls Backend::Run.

@@ -19,28 +19,12 @@ std::size_t RoundUp(std::size_t bytes) {
          kWorkspaceAlignment;
 }
 
-absl::Status CheckCudaPointers(const DecodeArgs& args) {
-  PAGED_RETURN_IF_ERROR(CheckAligned("query", args.query, kVectorBytes));
-  PAGED_RETURN_IF_ERROR(
-      CheckAligned("key_cache", args.key_cache, kVectorBytes));
-  PAGED_RETURN_IF_ERROR(
-      CheckAligned("value_cache", args.value_cache, kVectorBytes));
-  PAGED_RETURN_IF_ERROR(CheckAligned("output", args.output, kVectorBytes));
-  PAGED_RETURN_IF_ERROR(
-      CheckAligned("block_tables", args.block_tables, sizeof(int32_t)));
-  PAGED_RETURN_IF_ERROR(
-      CheckAligned("context_lens", args.context_lens, sizeof(int32_t)));
-  PAGED_RETURN_IF_ERROR(
-      CheckAligned("alibi_slopes", args.alibi_slopes, sizeof(float)));
-  PAGED_RETURN_IF_ERROR(CheckAligned("bias", args.bias, sizeof(float)));
-  PAGED_RETURN_IF_ERROR(
-      CheckAligned("sink_logits", args.sink_logits, sizeof(float)));
-  return CheckAligned("lse", args.lse, sizeof(float));
-}
-
 // The field of two shapes that differs first, for the error's text.
 absl::string_view FirstDifference(const DecodeShape& a, const DecodeShape& b) {
   if (a.num_seqs != b.num_seqs) return "num_seqs";
+  if (a.q_len != b.q_len) return "q_len";
+  if (a.has_query_offsets != b.has_query_offsets) return "has_query_offsets";
+  if (a.has_tree_masks != b.has_tree_masks) return "has_tree_masks";
   if (a.num_q_heads != b.num_q_heads) return "num_q_heads";
   if (a.num_kv_heads != b.num_kv_heads) return "num_kv_heads";
   if (a.head_dim != b.head_dim) return "head_dim";
@@ -70,6 +54,30 @@ absl::Status CheckSameShape(const DecodePlan& plan, DecodeShape shape) {
 }
 
 }  // namespace
+
+absl::Status CheckPointers(const DecodeArgs& args, DeviceKind kind) {
+  if (kind == DeviceKind::kCpu) return absl::OkStatus();
+  PAGED_RETURN_IF_ERROR(CheckAligned("query", args.query, kVectorBytes));
+  PAGED_RETURN_IF_ERROR(
+      CheckAligned("key_cache", args.key_cache, kVectorBytes));
+  PAGED_RETURN_IF_ERROR(
+      CheckAligned("value_cache", args.value_cache, kVectorBytes));
+  PAGED_RETURN_IF_ERROR(CheckAligned("output", args.output, kVectorBytes));
+  PAGED_RETURN_IF_ERROR(
+      CheckAligned("block_tables", args.block_tables, sizeof(int32_t)));
+  PAGED_RETURN_IF_ERROR(
+      CheckAligned("context_lens", args.context_lens, sizeof(int32_t)));
+  PAGED_RETURN_IF_ERROR(
+      CheckAligned("query_offsets", args.query_offsets, sizeof(int32_t)));
+  PAGED_RETURN_IF_ERROR(
+      CheckAligned("tree_masks", args.tree_masks, sizeof(uint32_t)));
+  PAGED_RETURN_IF_ERROR(
+      CheckAligned("alibi_slopes", args.alibi_slopes, sizeof(float)));
+  PAGED_RETURN_IF_ERROR(CheckAligned("bias", args.bias, sizeof(float)));
+  PAGED_RETURN_IF_ERROR(
+      CheckAligned("sink_logits", args.sink_logits, sizeof(float)));
+  return CheckAligned("lse", args.lse, sizeof(float));
+}
 
 ElementKind KindOf(DType dtype) {
   switch (dtype) {
@@ -128,6 +136,8 @@ DecodeParams ParamsOf(const DecodePlan& plan) {
           .block_tables = nullptr,
           .block_table_stride = s.block_table_stride,
           .context_lens = nullptr,
+          .query_offsets = nullptr,
+          .tree_masks = nullptr,
           .partials = {},
           .num_seqs = s.num_seqs,
           .q_len = s.q_len,
@@ -158,9 +168,7 @@ absl::StatusOr<Launch> Lower(const DecodePlan& plan, const DecodeArgs& args,
   PAGED_RETURN_IF_ERROR(CheckPlanDevice(plan, profile));
   PAGED_ASSIGN_OR_RETURN(const DecodeProblem problem, Validate(args));
   PAGED_RETURN_IF_ERROR(CheckSameShape(plan, problem.shape()));
-  if (profile.kind == DeviceKind::kCuda) {
-    PAGED_RETURN_IF_ERROR(CheckCudaPointers(args));
-  }
+  PAGED_RETURN_IF_ERROR(CheckPointers(args, profile.kind));
   PAGED_RETURN_IF_ERROR(CheckWorkspace(plan, context.workspace, profile.kind));
 
   Launch launch{.variant = plan.variant,
@@ -179,6 +187,8 @@ absl::StatusOr<Launch> Lower(const DecodePlan& plan, const DecodeArgs& args,
   params.lse = args.lse;
   params.block_tables = args.block_tables;
   params.context_lens = args.context_lens;
+  params.query_offsets = args.query_offsets;
+  params.tree_masks = args.tree_masks;
   params.rules.alibi_slopes = args.alibi_slopes;
   params.rules.sink_logits = args.sink_logits;
   params.rules.bias = args.bias;

@@ -24,7 +24,7 @@ constexpr int kIntMax = std::numeric_limits<int>::max();
 
 absl::Status CheckHeads(const DecodeShape& s) {
   PAGED_RETURN_IF_ERROR(CheckAtLeast("num_seqs", s.num_seqs, 0));
-  PAGED_RETURN_IF_ERROR(CheckAtLeast("q_len", s.q_len, 1));
+  PAGED_RETURN_IF_ERROR(CheckRange("q_len", s.q_len, 1, internal::kMaxQLen));
   PAGED_RETURN_IF_ERROR(CheckAtLeast("num_q_heads", s.num_q_heads, 1));
   PAGED_RETURN_IF_ERROR(CheckAtLeast("num_kv_heads", s.num_kv_heads, 1));
   if (s.num_q_heads % s.num_kv_heads != 0) {
@@ -53,6 +53,14 @@ absl::Status CheckScores(const DecodeShape& s) {
   PAGED_RETURN_IF_ERROR(CheckAtLeast("window", s.window, 0));
   PAGED_RETURN_IF_ERROR(CheckAtLeast("attention_chunk", s.attention_chunk, 0));
   PAGED_RETURN_IF_ERROR(CheckAtLeast("sink_tokens", s.sink_tokens, 0));
+  if (s.has_tree_masks &&
+      (s.window != 0 || s.attention_chunk != 0 || s.has_alibi)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("has_tree_masks must be false with window, "
+                     "attention_chunk or has_alibi; got ",
+                     s.window, ", ", s.attention_chunk, " and ",
+                     s.has_alibi ? "true" : "false"));
+  }
   PAGED_RETURN_IF_ERROR(CheckFactor("scale", "1 / sqrt(head_dim)", s.scale));
   PAGED_RETURN_IF_ERROR(CheckFactor("soft_cap", "none", s.soft_cap));
   if (s.bias_stride == 0) return absl::OkStatus();
@@ -111,10 +119,6 @@ absl::Status CheckCapacities(const DecodeShape& s) {
 }
 
 absl::Status CheckIsBuilt(const DecodeShape& s) {
-  if (s.q_len != 1) {
-    return absl::UnimplementedError(absl::StrCat(
-        "q_len above 1 is not built; got ", s.q_len, " (built: 1)"));
-  }
   if (s.value_dim != 0 && s.value_dim != s.head_dim) {
     return absl::UnimplementedError(absl::StrCat(
         "value_dim other than head_dim is not built; got ", s.value_dim,
@@ -131,7 +135,7 @@ absl::Status CheckIsBuilt(const DecodeShape& s) {
 
 RowStrides DenseRows(const DecodeShape& s, int dim) {
   const int64_t token_stride = int64_t{s.num_q_heads} * dim;
-  return {s.q_len * token_stride, token_stride, dim};
+  return {s.has_query_offsets ? 0 : s.q_len * token_stride, token_stride, dim};
 }
 
 KvStrides DenseKv(const DecodeShape& s, int dim) {
@@ -156,9 +160,23 @@ DecodeShape WithDefaults(DecodeShape s) {
 
 absl::Status CheckRows(const char* tensor, const DecodeShape& s,
                        const RowStrides& strides, int dim, Overlap overlap) {
+  const Axis heads = {"head_stride", s.num_q_heads, strides.head_stride};
+  if (s.has_query_offsets) {
+    if (strides.seq_stride != 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(tensor,
+                       ".seq_stride must be 0 with has_query_offsets; "
+                       "got ",
+                       strides.seq_stride));
+    }
+    const Axis axes[] = {
+        {"token_stride", int64_t{s.num_seqs} * s.q_len, strides.token_stride},
+        heads};
+    return CheckAxes(tensor, axes, dim, overlap);
+  }
   const Axis axes[] = {{"seq_stride", s.num_seqs, strides.seq_stride},
                        {"token_stride", s.q_len, strides.token_stride},
-                       {"head_stride", s.num_q_heads, strides.head_stride}};
+                       heads};
   return CheckAxes(tensor, axes, dim, overlap);
 }
 
@@ -205,6 +223,10 @@ absl::StatusOr<DecodeProblem> Validate(const DecodeArgs& args) {
   PAGED_ASSIGN_OR_RETURN(DecodeProblem problem, ValidateShape(args.shape));
   const DecodeShape& s = problem.shape();
   if (s.num_seqs == 0) return problem;
+  PAGED_RETURN_IF_ERROR(CheckOptional("query_offsets", "has_query_offsets",
+                                      s.has_query_offsets, args.query_offsets));
+  PAGED_RETURN_IF_ERROR(CheckOptional("tree_masks", "has_tree_masks",
+                                      s.has_tree_masks, args.tree_masks));
   PAGED_RETURN_IF_ERROR(CheckOptional("alibi_slopes", "has_alibi", s.has_alibi,
                                       args.alibi_slopes));
   PAGED_RETURN_IF_ERROR(

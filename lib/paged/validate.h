@@ -40,7 +40,7 @@ class DecodeProblem {
 
 // Checks counts, dims, capacities, dtypes and strides, on any device.
 // InvalidArgument for a broken rule, Unimplemented for what is not built yet
-// (q_len above 1, mixed dtypes, value_dim other than head_dim).
+// (mixed dtypes, value_dim other than head_dim).
 absl::StatusOr<DecodeProblem> ValidateShape(const DecodeShape& shape);
 
 // ValidateShape, and no pointer is null that will be read or written, nor is

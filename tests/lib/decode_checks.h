@@ -8,9 +8,19 @@
 #include <utility>
 #include <vector>
 
+#include "paged/decode.h"
 #include "tests/support/decode_session.h"
 
 namespace paged::testing {
+
+// Skips, with the field that is not built, where the backend lacks one.
+#define PAGED_SKIP_UNBUILT(problem)                                   \
+  if (const absl::Status status =                                     \
+          PlanDecode((problem).shape, backend(), ForceV1()).status(); \
+      absl::IsUnimplemented(status)) {                                \
+    GTEST_SKIP() << status;                                           \
+  }                                                                   \
+  static_assert(true)
 
 // The ways in which this backend can merge that many splits of so many
 // (sequence, kv head, row tile) triples.

@@ -137,5 +137,32 @@ TEST_P(DecodeTest, LseIsOptional) {
   }
 }
 
+// BR-058: the answer is that of the run, before anything runs.
+TEST_P(DecodeTest, SupportsReasonIsWhatARunWouldSay) {
+  const Problem problem =
+      MakeProblem({.dtype = dtype(), .head_dim = 64, .context_lens = {20}});
+  DecodeSession session(kind(), problem);
+  const DecodeArgs args = session.args();
+  EXPECT_TRUE(SupportsReason(args, backend()).ok());
+
+  DecodeArgs broken = args;
+  broken.shape.num_q_heads = 3;
+  EXPECT_EQ(SupportsReason(broken, backend()).message(),
+            "num_q_heads must be a multiple of num_kv_heads; got 3 and 2");
+  broken = args;
+  broken.output = nullptr;
+  EXPECT_EQ(SupportsReason(broken, backend()).message(),
+            "output must not be null");
+  broken = args;
+  broken.query = static_cast<const std::byte*>(args.query) + 2;
+  EXPECT_EQ(SupportsReason(broken, backend()).ok(), is_cpu());
+  DecodeOptions options = ForceVariant(Variant::kReference);
+  EXPECT_EQ(SupportsReason(args, backend(), options).ok(), is_cpu());
+  options = ForceV1();
+  options.splits = 2;
+  EXPECT_EQ(SupportsReason(args, backend(), options).code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace paged::testing

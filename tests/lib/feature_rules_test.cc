@@ -21,6 +21,9 @@ using internal::Feature;
 DecodeShape ShapeWith(const std::string& field) {
   DecodeShape shape = ShapeOf(
       {.num_seqs = 4, .num_kv_heads = 2, .group = 4, .context_len = 5000});
+  if (field == "q_len") shape.q_len = 3;
+  if (field == "has_query_offsets") shape.has_query_offsets = true;
+  if (field == "has_tree_masks") shape.has_tree_masks = true;
   if (field == "window") shape.window = 100;
   if (field == "attention_chunk") shape.attention_chunk = 100;
   if (field == "sink_tokens") shape.sink_tokens = 4;

@@ -14,15 +14,6 @@
 namespace paged::testing {
 namespace {
 
-// Skips, with the field that is not built, where the backend lacks a rule.
-#define PAGED_SKIP_UNBUILT(problem)                                   \
-  if (const absl::Status status =                                     \
-          PlanDecode((problem).shape, backend(), ForceV1()).status(); \
-      absl::IsUnimplemented(status)) {                                \
-    GTEST_SKIP() << status;                                           \
-  }                                                                   \
-  static_assert(true)
-
 using ScoreRulesTest = BackendTest;
 INSTANTIATE_TEST_SUITE_P(Cpu, ScoreRulesTest, ::testing::ValuesIn(CpuCases()),
                          CaseName);

@@ -45,7 +45,23 @@ const Rule kRules[] = {
     {"NumSeqs", [](auto& s) { s.num_seqs = -1; }, kInvalid,
      "num_seqs must be at least 0; got -1"},
     {"QLen", [](auto& s) { s.q_len = 0; }, kInvalid,
-     "q_len must be at least 1; got 0"},
+     "q_len must be 1 to 32; got 0"},
+    {"QLenTooLarge", [](auto& s) { s.q_len = 33; }, kInvalid,
+     "q_len must be 1 to 32; got 33"},
+    {"TreeWithWindow",
+     [](auto& s) {
+       s.has_tree_masks = true;
+       s.window = 7;
+     },
+     kInvalid,
+     "has_tree_masks must be false with window, attention_chunk or has_alibi; "
+     "got 7, 0 and false"},
+    {"RaggedSequenceStride",
+     [](auto& s) {
+       s.has_query_offsets = true;
+       s.query = {1024, 1024, 128};
+     },
+     kInvalid, "query.seq_stride must be 0 with has_query_offsets; got 1024"},
     {"NumQHeads", [](auto& s) { s.num_q_heads = 0; }, kInvalid,
      "num_q_heads must be at least 1; got 0"},
     {"NumKvHeads", [](auto& s) { s.num_kv_heads = 0; }, kInvalid,
@@ -115,8 +131,7 @@ const Rule kRules[] = {
      "kv_dtype must be fp16, bf16 or fp32; got DType(9)"},
     {"QueryDType", [](auto& s) { s.query_dtype = static_cast<DType>(3); },
      kInvalid, "query_dtype must be fp16, bf16 or fp32; got DType(3)"},
-    {"SeveralQueryTokens", [](auto& s) { s.q_len = 2; }, kUnbuilt,
-     "q_len above 1 is not built; got 2 (built: 1)"},
+
     {"OtherValueDim", [](auto& s) { s.value_dim = 64; }, kUnbuilt,
      "value_dim other than head_dim is not built; got 64 and 128 (built: "
      "value_dim equal to head_dim)"},

@@ -63,6 +63,8 @@ DecodeSession::DecodeSession(BackendKind kind, const Problem& problem)
   values_ = MakeBuffer(kind, image.values);
   tables_ = MakeBufferOf(kind, problem.block_tables);
   lens_ = MakeBufferOf(kind, problem.spec.context_lens);
+  offsets_ = MakeBufferOf(kind, problem.query_offsets);
+  trees_ = MakeBufferOf(kind, problem.tree_masks);
   slopes_ = MakeBufferOf(kind, problem.alibi_slopes);
   sinks_ = MakeBufferOf(kind, problem.sink_logits);
   bias_ = MakeBufferOf(kind, problem.bias);
@@ -88,6 +90,8 @@ DecodeArgs DecodeSession::args() const {
               Shift(is_interleaved ? *keys_ : *values_, value_offset_, dtype),
           .block_tables = static_cast<const int32_t*>(tables_->data()),
           .context_lens = static_cast<const int32_t*>(lens_->data()),
+          .query_offsets = static_cast<const int32_t*>(offsets_->data()),
+          .tree_masks = static_cast<const uint32_t*>(trees_->data()),
           .alibi_slopes = static_cast<const float*>(slopes_->data()),
           .bias = static_cast<const float*>(bias_->data()),
           .sink_logits = static_cast<const float*>(sinks_->data()),

@@ -23,9 +23,9 @@ namespace paged::testing {
 struct DecodeResult {
   DType dtype = DType::kF16;
   DecodePlan plan;
-  // Dense [num_seqs, q_len, num_q_heads, value_dim].
+  // Dense [query tokens, num_q_heads, value_dim].
   std::vector<std::byte> output;
-  std::vector<float> lse;  // [num_seqs, q_len, num_q_heads]
+  std::vector<float> lse;  // [query tokens, num_q_heads]
 };
 
 // Buffers of exactly the problem's size, between canaries.
@@ -58,6 +58,7 @@ class DecodeSession {
   int64_t key_offset_;
   int64_t value_offset_;
   std::unique_ptr<GuardedBuffer> query_, keys_, values_, tables_, lens_;
+  std::unique_ptr<GuardedBuffer> offsets_, trees_;
   std::unique_ptr<GuardedBuffer> slopes_, sinks_, bias_;
   std::unique_ptr<GuardedBuffer> output_, lse_;
 };

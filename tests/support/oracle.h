@@ -16,9 +16,9 @@ enum class WeightStorage { kFloat, kElement };
 
 // NaN where the exact result is NaN.
 struct Oracle {
-  std::vector<double> output;  // [num_seqs, q_len, num_q_heads, value_dim]
+  std::vector<double> output;        // [query tokens, num_q_heads, value_dim]
   std::vector<double> output_bound;  // alike; largest absolute error
-  std::vector<double> lse;           // [num_seqs, q_len, num_q_heads]
+  std::vector<double> lse;           // [query tokens, num_q_heads]
   std::vector<double> lse_bound;     // alike
 };
 

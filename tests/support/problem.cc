@@ -18,6 +18,11 @@ int ContentId(const ProblemSpec& spec, int seq) {
              : spec.content_ids[static_cast<std::size_t>(seq)];
 }
 
+int QLenOf(const ProblemSpec& spec, int seq) {
+  return spec.q_lens.empty() ? spec.q_len
+                             : spec.q_lens[static_cast<std::size_t>(seq)];
+}
+
 // One generator per tensor and content: the content of a sequence depends on
 // its id, not on its neighbours.
 std::mt19937_64 GeneratorOf(const ProblemSpec& spec, int content_id,
@@ -83,6 +88,25 @@ void MakeTable(Problem& problem) {
   }
 }
 
+void MakeTokens(Problem& problem) {
+  const ProblemSpec& spec = problem.spec;
+  if (!spec.q_lens.empty()) {
+    for (int seq = 0; seq <= problem.num_seqs(); ++seq) {
+      problem.query_offsets.push_back(
+          static_cast<int32_t>(problem.FirstToken(seq)));
+    }
+  }
+  if (!spec.has_tree_masks) return;
+  for (int seq = 0; seq < problem.num_seqs(); ++seq) {
+    std::mt19937_64 random = GeneratorOf(spec, ContentId(spec, seq), 6);
+    for (int token = 0; token < problem.q_len(seq); ++token) {
+      // Bits past the sequence's tokens mean nothing.
+      problem.tree_masks.push_back(static_cast<uint32_t>(random()) |
+                                   uint32_t{1} << token);
+    }
+  }
+}
+
 void MakeModifiers(Problem& problem) {
   const ProblemSpec& spec = problem.spec;
   if (spec.has_alibi) {
@@ -134,12 +158,21 @@ void FillElements(DType dtype, std::vector<std::byte>& tensor, double value) {
 
 }  // namespace
 
-int Problem::q_len(int) const { return spec.q_len; }
+int Problem::q_len(int seq) const { return QLenOf(spec, seq); }
 
-int64_t Problem::FirstToken(int seq) const { return int64_t{seq} * spec.q_len; }
+int64_t Problem::FirstToken(int seq) const {
+  int64_t first = 0;
+  for (int i = 0; i < seq; ++i) first += q_len(i);
+  return first;
+}
 
 bool Problem::Sees(int seq, int token, int position) const {
-  const int own = context_len(seq) - q_len(seq) + token;
+  const int first_query = context_len(seq) - q_len(seq);
+  if (spec.has_tree_masks && position >= first_query) {
+    const auto i = static_cast<std::size_t>(FirstToken(seq) + token);
+    return (tree_masks[i] >> (position - first_query) & 1u) != 0;
+  }
+  const int own = first_query + token;
   if (position > own) return false;
   if (position < spec.sink_tokens) return true;
   if (spec.window > 0 && position <= own - spec.window) return false;
@@ -212,7 +245,8 @@ Problem MakeProblem(const ProblemSpec& spec) {
     const int64_t heads = int64_t{context_len} * spec.num_kv_heads;
     const std::vector<std::byte> query =
         RandomElements(spec, query_dtype, id, 0,
-                       int64_t{spec.q_len} * spec.num_q_heads * spec.head_dim);
+                       int64_t{QLenOf(spec, static_cast<int>(i))} *
+                           spec.num_q_heads * spec.head_dim);
     problem.query.insert(problem.query.end(), query.begin(), query.end());
     problem.sequences.push_back(
         {RandomElements(spec, spec.dtype, id, 1, heads * spec.head_dim),
@@ -224,11 +258,14 @@ Problem MakeProblem(const ProblemSpec& spec) {
   const auto rows = [&](int64_t dim) -> RowStrides {
     const int64_t head_stride = dim + spec.row_padding;
     const int64_t token_stride = spec.num_q_heads * head_stride;
-    return {spec.q_len * token_stride, token_stride, head_stride};
+    return {spec.q_lens.empty() ? spec.q_len * token_stride : 0, token_stride,
+            head_stride};
   };
   const int both = spec.head_dim + value_dim;
   problem.shape = {.num_seqs = static_cast<int>(spec.context_lens.size()),
                    .q_len = spec.q_len,
+                   .has_query_offsets = !spec.q_lens.empty(),
+                   .has_tree_masks = spec.has_tree_masks,
                    .num_q_heads = spec.num_q_heads,
                    .num_kv_heads = spec.num_kv_heads,
                    .head_dim = spec.head_dim,
@@ -250,6 +287,7 @@ Problem MakeProblem(const ProblemSpec& spec) {
                    .key = StridesOf(spec, spec.head_dim, both),
                    .value = StridesOf(spec, value_dim, both),
                    .output = rows(value_dim)};
+  MakeTokens(problem);
   MakeTable(problem);
   MakeModifiers(problem);
   return problem;
@@ -259,6 +297,7 @@ Problem SoloProblem(const ProblemSpec& spec, int seq) {
   ProblemSpec solo = spec;
   solo.context_lens = {spec.context_lens[static_cast<std::size_t>(seq)]};
   solo.content_ids = {ContentId(spec, seq)};
+  if (!spec.q_lens.empty()) solo.q_lens = {QLenOf(spec, seq)};
   if (solo.max_context_len == 0) {
     solo.max_context_len =
         *std::max_element(spec.context_lens.begin(), spec.context_lens.end());

@@ -41,6 +41,8 @@ struct ProblemSpec {
   DType dtype = DType::kF16;              // of the cache
   std::optional<DType> query_dtype = {};  // and the output; empty: as the cache
   int q_len = 1;
+  std::vector<int> q_lens = {};  // ragged, at most q_len; empty: q_len each
+  bool has_tree_masks = false;   // random, with each token's own bit
   int num_q_heads = 4;
   int num_kv_heads = 2;
   int head_dim = 64;
@@ -81,13 +83,15 @@ struct SequenceContent {
 struct Problem {
   ProblemSpec spec;
   DecodeShape shape;  // strides filled in
-  // Dense [num_seqs, q_len, num_q_heads, head_dim].
+  // Dense [query tokens, num_q_heads, head_dim].
   std::vector<std::byte> query;
   std::vector<SequenceContent> sequences;
   // [num_seqs, max_blocks_per_seq]; of live blocks alone, the tail entry else.
   std::vector<int32_t> block_tables;
-  std::vector<float> alibi_slopes;  // [num_q_heads], or empty
-  std::vector<float> sink_logits;   // alike
+  std::vector<int32_t> query_offsets;  // [num_seqs + 1], or empty
+  std::vector<uint32_t> tree_masks;    // by query token, or empty
+  std::vector<float> alibi_slopes;     // [num_q_heads], or empty
+  std::vector<float> sink_logits;      // alike
   // [num_seqs, max_context_len], or empty; NaN where no token is live.
   std::vector<float> bias;
 

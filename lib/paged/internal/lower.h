@@ -53,6 +53,9 @@ struct Launch {
   Workspace workspace;  // of the thrust variant
 };
 
+// InvalidArgument for a pointer that is not aligned as the device wants it.
+absl::Status CheckPointers(const DecodeArgs& args, DeviceKind kind);
+
 // Binds the pointers of `args` and the workspace to a plan. InvalidArgument as
 // Validate, and on CUDA for pointers that are not aligned to 16 bytes;
 // FailedPrecondition when the plan is of another shape or device;

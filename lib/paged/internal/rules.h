@@ -15,6 +15,8 @@ inline constexpr int kMaxBlockSize = 1024;
 // Beyond every model (DeepSeek's latent keys have 576), and small enough that
 // no product of a plan leaves 64 bits.
 inline constexpr int kMaxHeadDim = 4096;
+// Query tokens of a sequence: what the masks of a tree have bits for.
+inline constexpr int kMaxQLen = 32;
 // Elements that a tensor may span: offsets in bytes stay within int64.
 inline constexpr int64_t kMaxExtent = int64_t{1} << 60;
 
