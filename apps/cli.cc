@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "apps/bench_command.h"
+#include "apps/blocks_command.h"
 #include "apps/explain_command.h"
 #include "apps/flags.h"
 #include "apps/run_command.h"
@@ -39,6 +40,8 @@ constexpr Command kCommands[] = {
      &BenchCommand},
     {"scan", "scan --csv=FILE [flags]", "measures many shapes into a CSV file",
      &ScanCommand},
+    {"blocks", "blocks replay FILE [flags]",
+     "replays a log of the block manager, or made-up traffic", &BlocksCommand},
 };
 
 const Command* FindCommand(const std::string& name) {

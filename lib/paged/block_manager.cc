@@ -121,6 +121,10 @@ absl::StatusOr<OpenedSequence> BlockManager::Open(
 
   const SequenceHandle handle = state.sequences.Open(SequenceKind::kSequence);
   Sequence& sequence = state.sequences.at(handle.slot);
+  state.events.AddRow({.kind = BlockEventKind::kOpened,
+                       .slot = handle.slot,
+                       .block = static_cast<int32_t>(matchable),
+                       .other = static_cast<int32_t>(match.num_blocks)});
   // What was found is held before anything is taken: else it could be evicted
   // for this very sequence.
   state.AdoptColumns(sequence, match);
@@ -147,8 +151,7 @@ absl::StatusOr<int64_t> BlockManager::Release(SequenceHandle handle) {
     state.reserved -=
         sequence->num_columns - state.StreamColumnsInUse(*sequence);
   }
-  state.DropColumns(*sequence, 0);
-  state.sequences.Close(handle.slot);
+  state.CloseRow(*sequence);
   return state.pool.num_available() - before;
 }
 

@@ -101,6 +101,7 @@ absl::StatusOr<PinnedPrefix> BlockManager::Pin(const Prefix& prefix) {
   }
   const SequenceHandle handle = state.sequences.Open(SequenceKind::kPin);
   Sequence& pin = state.sequences.at(handle.slot);
+  state.events.AddRow({.kind = BlockEventKind::kOpened, .slot = handle.slot});
   state.AdoptColumns(pin, match);
   state.pinned += match.num_blocks;
   return PinnedPrefix{.handle = handle, .num_tokens = pin.length};
@@ -114,8 +115,7 @@ absl::Status BlockManager::Unpin(SequenceHandle handle) {
     return internal::WrongKind("only a pin can be unpinned");
   }
   state.pinned -= pin->num_columns;
-  state.DropColumns(*pin, 0);
-  state.sequences.Close(handle.slot);
+  state.CloseRow(*pin);
   return absl::OkStatus();
 }
 

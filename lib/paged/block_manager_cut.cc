@@ -128,6 +128,8 @@ absl::Status BlockManager::Slide(SequenceHandle handle, int64_t window,
   const int32_t begin = std::max(sink_columns, sequence->slid.end);
   if (end <= begin) return absl::OkStatus();
   int32_t* row = state.sequences.Row(handle.slot);
+  state.events.AddBlocks(BlockEventKind::kRemoved, handle.slot,
+                         {row + begin, static_cast<std::size_t>(end - begin)});
   for (int32_t column = end; column-- > begin;) {
     state.pool.Unreference(row[column]);
     row[column] = kNullBlock;

@@ -13,7 +13,7 @@ BlockManagerState::BlockManagerState(const BlockManagerOptions& opts)
       index(opts.num_blocks, opts.block_size, opts.verify_tokens),
       sequences(opts.max_seqs, opts.max_blocks_per_seq),
       steps(opts.max_steps_in_flight, opts.max_seqs),
-      events(opts.max_events) {
+      events(opts.max_events, opts.event_detail) {
   pool.set_copy_quarantine(steps.SlotOf(steps.building()));
 }
 
@@ -46,14 +46,27 @@ void BlockManagerState::TakeColumns(Sequence& sequence, int64_t num_columns) {
   sequence.num_columns = end;
   sequence.owned_end = int64_t{end} * options.block_size;
   sequences.MarkChanged(sequence, begin, end);
+  events.AddBlocks(BlockEventKind::kTaken, sequences.SlotOf(sequence),
+                   {row + begin, static_cast<std::size_t>(num_columns)});
 }
 
 void BlockManagerState::DropColumns(Sequence& sequence, int32_t num_columns) {
   const int32_t* row = sequences.Row(sequences.SlotOf(sequence));
+  events.AddBlocks(
+      BlockEventKind::kRemoved, sequences.SlotOf(sequence),
+      {row + num_columns,
+       static_cast<std::size_t>(sequence.num_columns - num_columns)});
   for (int32_t column = sequence.num_columns; column-- > num_columns;) {
     if (row[column] != kNullBlock) pool.Unreference(row[column]);
   }
   sequence.num_columns = num_columns;
+}
+
+void BlockManagerState::CloseRow(Sequence& sequence) {
+  const uint32_t slot = sequences.SlotOf(sequence);
+  DropColumns(sequence, 0);
+  sequences.Close(slot);
+  events.AddRow({.kind = BlockEventKind::kClosed, .slot = slot});
 }
 
 PrefixMatch BlockManagerState::Match(const Prefix& prefix, int64_t max_blocks,
@@ -107,6 +120,8 @@ void BlockManagerState::AdoptColumns(Sequence& sequence,
   sequence.length = sequence.computed;
   sequence.last_content = match.last_content;
   sequences.MarkChanged(sequence, 0, num_columns);
+  events.AddBlocks(BlockEventKind::kTaken, sequences.SlotOf(sequence),
+                   {row, static_cast<std::size_t>(num_columns)});
 }
 
 absl::Status BlockManagerState::CheckPrefix(const Prefix& prefix) const {

@@ -19,6 +19,20 @@ void SetQuarantines(BlockManagerState& state) {
   state.pool.set_copy_quarantine(steps.SlotOf(steps.building()));
 }
 
+void AddStepEvents(BlockManagerState& state) {
+  if (!state.events.has_rows()) return;
+  for (int i = 0; i < state.sequences.max_seqs(); ++i) {
+    const auto slot = static_cast<uint32_t>(i);
+    const internal::Sequence& sequence = state.sequences.at(slot);
+    if (sequence.kind != internal::SequenceKind::kSequence) continue;
+    state.events.Add({.kind = BlockEventKind::kLength,
+                      .slot = slot,
+                      .block = static_cast<int32_t>(sequence.length)});
+  }
+  state.events.Add({.kind = BlockEventKind::kStep,
+                    .block = static_cast<int32_t>(state.steps.building())});
+}
+
 }  // namespace
 
 absl::Span<const BlockCopy> BlockManager::copies() const {
@@ -33,6 +47,7 @@ absl::StatusOr<SubmittedStep> BlockManager::SubmitStep() {
                      state_->options.max_steps_in_flight));
   }
   const uint64_t id = steps.building();
+  AddStepEvents(*state_);
   steps.Submit();
   SetQuarantines(*state_);
   return SubmittedStep{.id = id, .copies = steps.copies(id)};

@@ -80,6 +80,7 @@ absl::StatusOr<SequenceHandle> BlockManager::OpenStream(
   }
   const SequenceHandle handle = state.sequences.Open(SequenceKind::kStream);
   Sequence& stream = state.sequences.at(handle.slot);
+  state.events.AddRow({.kind = BlockEventKind::kOpened, .slot = handle.slot});
   state.TakeColumns(stream, num_columns);
   stream.owned_end = 0;  // every append goes through the ring
   stream.window = request.window;

@@ -36,6 +36,12 @@ enum class ReusePolicy {
   kAfterRetire,
 };
 
+// Which events are recorded.
+enum class EventDetail {
+  kContent,  // what the prefix cache holds, forks and copies
+  kRows,     // also each block of each row, for a replay (block_events.h)
+};
+
 struct BlockManagerOptions {
   int64_t num_blocks = 0;  // of the pool, with block 0, which nobody owns
   int block_size = 16;     // tokens
@@ -48,6 +54,7 @@ struct BlockManagerOptions {
   // Costs 4 * block_size + 16 bytes per block.
   bool verify_tokens = false;
   int max_events = 0;  // kept until they are taken; 0 records none
+  EventDetail event_detail = EventDetail::kContent;
 };
 
 // The full blocks at the beginning of a prompt, as keys of the prefix cache.
@@ -114,8 +121,16 @@ enum class BlockEventKind {
   kForked,   // row `slot` from row `block`
   kCopied,   // `block` to `other`, for row `slot`
   kCleared,  // the whole prefix cache
+  // With EventDetail::kRows:
+  kOpened,   // row `slot`; `block` blocks were looked for, `other` found
+  kTaken,    // `block` is now in row `slot`, new or found
+  kRemoved,  // and is not any more
+  kClosed,   // row `slot`
+  kLength,   // the sequence of row `slot` has `block` tokens
+  kStep,     // number `block` was submitted
 };
 
+// Fields that a kind does not name are 0.
 struct BlockEvent {
   BlockEventKind kind = BlockEventKind::kStored;
   uint32_t slot = 0;

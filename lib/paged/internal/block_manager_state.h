@@ -60,6 +60,7 @@ struct BlockManagerState {
   // Drops the row's columns from `num_columns` on, last first: a cached tail is
   // then evicted before what leads to it.
   void DropColumns(Sequence& sequence, int32_t num_columns);
+  void CloseRow(Sequence& sequence);
 
   // Follows `prefix` up to the first miss; writes what it finds to `row` if
   // that is not null.

@@ -62,10 +62,12 @@ class StepLog {
 // The latest events, up to a capacity; what does not fit is counted.
 class EventLog {
  public:
-  explicit EventLog(int capacity)
-      : events_(static_cast<std::size_t>(capacity)) {}
+  EventLog(int capacity, EventDetail detail)
+      : events_(static_cast<std::size_t>(capacity)),
+        has_rows_(enabled() && detail == EventDetail::kRows) {}
 
   bool enabled() const { return !events_.empty(); }
+  bool has_rows() const { return has_rows_; }
   int64_t num_dropped() const { return num_dropped_; }
 
   void Add(const BlockEvent& event) {
@@ -75,6 +77,17 @@ class EventLog {
     } else {
       events_[end_++ % events_.size()] = event;
     }
+  }
+  // One event for each of a row's blocks.
+  void AddBlocks(BlockEventKind kind, uint32_t slot,
+                 absl::Span<const int32_t> blocks) {
+    if (!has_rows_) return;
+    for (const int32_t block : blocks) {
+      if (block != 0) Add({.kind = kind, .slot = slot, .block = block});
+    }
+  }
+  void AddRow(const BlockEvent& event) {
+    if (has_rows_) Add(event);
   }
   std::size_t Take(absl::Span<BlockEvent> events) {
     std::size_t num_taken = 0;
@@ -86,6 +99,7 @@ class EventLog {
 
  private:
   std::vector<BlockEvent> events_;  // a ring
+  bool has_rows_;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
   int64_t num_dropped_ = 0;
