@@ -13,12 +13,13 @@ namespace {
 constexpr char kUsage[] =
     R"(decode_benchmark [--mode=rows|sweep|merge] [--backend=auto|cpu|cuda]
                  [--commit=HASH] [--kernels_core=HASH] [--kernels_cuda=HASH]
-                 [--sweep_out=FILE] [--merge_into=FILE --merge_from=FILE]
+                 [--sweep_out=FILE] [--sweep_filter=TEXT] [--merge_into=FILE --merge_from=FILE]
                  [--benchmark_...]
 
 rows   measures every shape (of --benchmark_filter), one row per variant and
        cache state; --benchmark_out=FILE writes the record
-sweep  times every instance with every split count on the GPU, as CSV
+sweep  times every instance with every split and chunk count on the GPU, as
+       CSV; of the shapes whose name contains --sweep_filter
 merge  puts the rows of one record into another
 
 The hashes are git's for this checkout unless they are given.
@@ -36,6 +37,7 @@ std::optional<int> ParseFlags(int& argc, char** argv, BenchFlags& flags) {
       {"kernels_core", &flags.kernels_core},
       {"kernels_cuda", &flags.kernels_cuda},
       {"sweep_out", &flags.sweep_out},
+      {"sweep_filter", &flags.sweep_filter},
       {"merge_into", &flags.merge_into},
       {"merge_from", &flags.merge_from}};
   int num_left = 1;

@@ -11,6 +11,7 @@ struct BenchFlags {
   std::string mode = "rows";
   std::string backend = "auto";
   std::string commit, kernels_core, kernels_cuda;
+  std::string sweep_filter;
   std::string sweep_out = "sweep.csv";
   std::string merge_into, merge_from;
 };

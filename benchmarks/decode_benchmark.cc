@@ -152,7 +152,9 @@ int Main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   if (flags.mode == "rows") return MeasureRows(flags, command_line, has_file);
-  if (flags.mode == "sweep") return ExitCodeOf(RunCudaSweep(flags.sweep_out));
+  if (flags.mode == "sweep") {
+    return ExitCodeOf(RunCudaSweep(flags.sweep_out, flags.sweep_filter));
+  }
   if (flags.mode == "merge") {
     return ExitCodeOf(MergeRecords(flags.merge_into, flags.merge_from));
   }

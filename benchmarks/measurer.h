@@ -51,9 +51,10 @@ std::unique_ptr<Measurer> MakeCpuMeasurer();
 // Errors as MakeCudaBackend.
 absl::StatusOr<std::unique_ptr<Measurer>> MakeCudaMeasurer();
 
-// Times every instance with every split count, cold, and writes lines of CSV
-// to `path`. Errors as MakeCudaBackend, and for a file that cannot be written.
-absl::Status RunCudaSweep(const std::string& path);
+// Times every instance with every split count and chunk count, cold, of the
+// shapes whose name contains `filter`, and writes lines of CSV to `path`.
+// Errors as MakeCudaBackend, and for a file that cannot be written.
+absl::Status RunCudaSweep(const std::string& path, const std::string& filter);
 
 // What the variants of the rows ask of the planner; the environment has no
 // say. "gather" is no variant.

@@ -37,10 +37,13 @@ SampleRow ComputeSample(const BenchShape& shape, const BenchTables& tables,
     }
     scores[static_cast<size_t>(t)] = dot / std::sqrt(dim);
   }
-  const double max = *std::max_element(scores.begin(), scores.end());
-
   SampleRow sample = {.seq = seq, .q_head = q_head, .output = {}};
   sample.output.resize(static_cast<size_t>(dim));
+  if (len == 0) {
+    sample.lse = -std::numeric_limits<double>::infinity();
+    return sample;
+  }
+  const double max = *std::max_element(scores.begin(), scores.end());
   double sum = 0;
   for (int t = 0; t < len; ++t) {
     const double weight = std::exp(scores[static_cast<size_t>(t)] - max);
@@ -62,6 +65,7 @@ float LoadFloat(DType dtype, const void* data, int64_t i) {
 }
 
 double Error(double expected, float actual) {
+  if (expected == double{actual}) return 0;  // infinities too
   const double error = std::abs(expected - double{actual});
   return std::isnan(error) ? std::numeric_limits<double>::infinity() : error;
 }
@@ -72,7 +76,13 @@ std::vector<SampleRow> ComputeSamples(const BenchShape& shape,
                                       const BenchTables& tables) {
   const int last_seq = shape.num_seqs() - 1;
   const int last_head = shape.num_q_heads() - 1;
+  // Most likely the one that was cut.
+  const auto longest =
+      std::max_element(shape.context_lens.begin(), shape.context_lens.end());
+  const int longest_seq =
+      static_cast<int>(longest - shape.context_lens.begin());
   return {ComputeSample(shape, tables, 0, 0),
+          ComputeSample(shape, tables, longest_seq, last_head / 2),
           ComputeSample(shape, tables, last_seq, last_head),
           ComputeSample(shape, tables, last_seq / 2, last_head / 2),
           ComputeSample(shape, tables, last_seq / 3, shape.group - 1)};

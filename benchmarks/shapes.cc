@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <random>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/core/hash.h"
@@ -36,6 +38,21 @@ BenchShape Uniform100To1000() {
   return shape;
 }
 
+BenchShape Ragged(const char* name, std::vector<int32_t> context_lens) {
+  return {.lens_name = name,
+          .context_lens = std::move(context_lens),
+          .num_kv_heads = 8,
+          .group = 4};
+}
+
+// `count` of `others`, and one long sequence among them.
+std::vector<int32_t> OneAmong(int count, int others, size_t place,
+                              int longest) {
+  std::vector<int32_t> lens(static_cast<size_t>(count), others);
+  lens[place] = longest;
+  return lens;
+}
+
 }  // namespace
 
 int BenchShape::max_context_len() const {
@@ -51,7 +68,7 @@ int64_t BenchShape::kv_bytes() const {
 }
 
 std::string ShapeName(const BenchShape& shape) {
-  const std::string lens = shape.lens_name.empty()
+  const std::string lens = !shape.is_ragged()
                                ? absl::StrCat("ctx:", shape.max_context_len())
                                : absl::StrCat("lens:", shape.lens_name);
   return absl::StrCat(NameOf(shape.dtype), "/b:", shape.num_seqs(), "/", lens,
@@ -74,7 +91,7 @@ std::vector<BenchShape> GpuShapes() {
     }
   }
   shapes.push_back(Uniform100To1000());
-  for (int context_len : {128, 1024, 4096, 16384, 131072}) {
+  for (int context_len : {128, 512, 1024, 4096, 16384, 131072}) {
     shapes.push_back(Uniform(1, context_len, 8, 4));
   }
   shapes.push_back(Uniform(8, 1024, 8, 4));
@@ -89,7 +106,37 @@ std::vector<BenchShape> GpuShapes() {
   shapes.push_back(WithDType(Uniform(64, 4096, 8, 4), DType::kBF16));
   shapes.push_back(WithHeadDim(Uniform(8, 1024, 8, 4), 64));
   shapes.push_back(WithHeadDim(Uniform(64, 2048, 8, 4), 64));
+  for (BenchShape& shape : RaggedShapes()) shapes.push_back(std::move(shape));
   return shapes;
+}
+
+std::vector<BenchShape> RaggedShapes() {
+  std::vector<int32_t> zipf(64);
+  for (int i = 0; i < 64; ++i) {
+    zipf[static_cast<size_t>(i)] = std::max(16, 32768 / (i + 1));
+  }
+  std::vector<int32_t> shuffled = zipf;
+  std::shuffle(shuffled.begin(), shuffled.end(), std::mt19937(1));
+  std::vector<int32_t> half_empty(256);
+  std::vector<int32_t> any(512);
+  for (int i = 0; i < 256; i += 2) {
+    half_empty[static_cast<size_t>(i)] = 2048 + i * 37 % 97;
+  }
+  for (int i = 0; i < 512; ++i) {
+    any[static_cast<size_t>(i)] = 1 + i * 7919 % 4000;
+  }
+  std::vector<int32_t> many(1024);
+  for (int i = 0; i < 1024; ++i) {
+    many[static_cast<size_t>(i)] = 1 + i * 7919 % 1500;
+  }
+  return {Ragged("one_131072_among_1024", OneAmong(64, 1024, 0, 131072)),
+          Ragged("one_131072_in_the_middle", OneAmong(64, 1024, 37, 131072)),
+          Ragged("zipf_32768", std::move(zipf)),
+          Ragged("zipf_32768_shuffled", std::move(shuffled)),
+          Ragged("half_empty_2048", std::move(half_empty)),
+          Ragged("one_65536_among_130", OneAmong(256, 130, 9, 65536)),
+          Ragged("any_1_4000", std::move(any)),
+          Ragged("any_1_1500", std::move(many))};
 }
 
 std::vector<BenchShape> CpuShapes() {
@@ -102,28 +149,30 @@ std::vector<BenchShape> CpuShapes() {
 }
 
 std::vector<BenchShape> SweepShapes() {
-  return {Uniform(8, 128, 4, 2),
-          Uniform(8, 512, 4, 2),
-          Uniform(8, 1024, 4, 2),
-          Uniform(8, 4096, 4, 2),
-          Uniform(64, 1024, 4, 2),
-          Uniform(64, 4096, 4, 2),
-          Uniform(1, 128, 8, 4),
-          Uniform(1, 1024, 8, 4),
-          Uniform(1, 4096, 8, 4),
-          Uniform(1, 16384, 8, 4),
-          Uniform(1, 131072, 8, 4),
-          Uniform(8, 1024, 8, 4),
-          Uniform(16, 512, 8, 4),
-          Uniform(16, 2048, 8, 4),
-          Uniform(64, 4096, 8, 4),
-          Uniform(256, 1024, 8, 4),
-          Uniform(32, 1000, 32, 1),
-          Uniform100To1000(),
-          Uniform(16, 8192, 8, 8),
-          Uniform(32, 4096, 1, 16),
-          WithHeadDim(Uniform(8, 1024, 8, 4), 64),
-          WithHeadDim(Uniform(64, 2048, 8, 4), 64)};
+  std::vector<BenchShape> shapes = {Uniform(8, 128, 4, 2),
+                                    Uniform(8, 512, 4, 2),
+                                    Uniform(8, 1024, 4, 2),
+                                    Uniform(8, 4096, 4, 2),
+                                    Uniform(64, 1024, 4, 2),
+                                    Uniform(64, 4096, 4, 2),
+                                    Uniform(1, 128, 8, 4),
+                                    Uniform(1, 1024, 8, 4),
+                                    Uniform(1, 4096, 8, 4),
+                                    Uniform(1, 16384, 8, 4),
+                                    Uniform(1, 131072, 8, 4),
+                                    Uniform(8, 1024, 8, 4),
+                                    Uniform(16, 512, 8, 4),
+                                    Uniform(16, 2048, 8, 4),
+                                    Uniform(64, 4096, 8, 4),
+                                    Uniform(256, 1024, 8, 4),
+                                    Uniform(32, 1000, 32, 1),
+                                    Uniform100To1000(),
+                                    Uniform(16, 8192, 8, 8),
+                                    Uniform(32, 4096, 1, 16),
+                                    WithHeadDim(Uniform(8, 1024, 8, 4), 64),
+                                    WithHeadDim(Uniform(64, 2048, 8, 4), 64)};
+  for (BenchShape& shape : RaggedShapes()) shapes.push_back(std::move(shape));
+  return shapes;
 }
 
 int NumSets(const BenchShape& shape, int64_t rotate_bytes) {
@@ -159,6 +208,7 @@ DecodeShape MakeDecodeShape(const BenchShape& shape,
   result.max_context_len = shape.max_context_len();
   result.expected_context_len =
       static_cast<int>(shape.num_tokens() / shape.num_seqs());
+  if (shape.is_ragged()) result.lengths = LengthSpread::kRagged;
   result.query_dtype = shape.dtype;
   result.kv_dtype = shape.dtype;
   return result;

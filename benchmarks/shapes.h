@@ -22,6 +22,7 @@ struct BenchShape {
   int block_size = 16;
   DType dtype = DType::kF16;
 
+  bool is_ragged() const { return !lens_name.empty(); }
   int num_seqs() const { return static_cast<int>(context_lens.size()); }
   int num_q_heads() const { return num_kv_heads * group; }
   int max_context_len() const;
@@ -44,6 +45,8 @@ std::string ShapeName(const BenchShape& shape);
 BenchShape Uniform(int num_seqs, int context_len, int num_kv_heads, int group);
 
 std::vector<BenchShape> GpuShapes();
+// 8 kv heads of 4 q heads each: what a schedule is for.
+std::vector<BenchShape> RaggedShapes();
 // Small enough for the specification on two cores.
 std::vector<BenchShape> CpuShapes();
 // What the cost model is fitted to.

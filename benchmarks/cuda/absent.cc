@@ -12,7 +12,7 @@ absl::StatusOr<std::unique_ptr<TierMeasurer>> MakeCudaTierMeasurer() {
   return absl::UnimplementedError("this build has no CUDA");
 }
 
-absl::Status RunCudaSweep(const std::string&) {
+absl::Status RunCudaSweep(const std::string&, const std::string&) {
   return absl::UnimplementedError("this build has no CUDA");
 }
 

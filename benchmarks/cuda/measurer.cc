@@ -17,6 +17,7 @@ constexpr int kRounds = 21;
 const int64_t kMaxThrustBytes =
     LargestBytesOf(Variant::kThrust, DeviceKind::kCuda);
 constexpr int kThrustRuns = 5;
+constexpr int kScheduleCalls = 32;
 
 // A variant of a shape with one cache, on its way to become a row.
 struct Contender {
@@ -45,6 +46,7 @@ class CudaMeasurer : public Measurer {
 
   std::vector<std::string> Variants(const BenchShape& shape) const override {
     std::vector<std::string> variants = {"gather", "v1", "split_k", "auto"};
+    if (shape.is_ragged()) variants.push_back("schedule");
     if (shape.kv_bytes() <= kMaxThrustBytes) variants.push_back("thrust");
     return variants;
   }
@@ -69,6 +71,7 @@ class CudaMeasurer : public Measurer {
                                  CudaProblem& problem,
                                  absl::Span<const SampleRow> samples,
                                  std::vector<Row>& rows);
+  Row MeasureSchedule(Cache cache, CudaProblem& problem);
   Row MeasureThrust(Cache cache, CudaProblem& problem,
                     absl::Span<const SampleRow> samples, double gather_us);
 
@@ -82,14 +85,16 @@ void CudaMeasurer::MeasureWith(Cache cache, CudaProblem& problem,
                                std::vector<Row>& rows) {
   const BenchShape& shape = problem.shape();
   std::vector<Contender> contenders;
-  const absl::StatusOr<BestGather> best =
+  absl::StatusOr<BestGather> best =
       FindBestGather(problem, cache, stream_.get());
   if (best.ok()) {
-    absl::StatusOr<TimedGraph> graph = problem.CaptureGather(best->plan, cache);
+    absl::StatusOr<TimedGraph> graph =
+        problem.CaptureGather(best->decode, cache);
     if (graph.ok()) {
-      Row row = MakeRow("gather", shape, cache, best->plan);
+      Row row = MakeRow("gather", shape, cache, best->decode.plan);
       row.workspace_bytes = 0;
-      contenders.push_back({std::move(row), {}, *std::move(graph)});
+      contenders.push_back(
+          {std::move(row), std::move(best->decode), *std::move(graph)});
     }
   }
   const bool has_gather = !contenders.empty();
@@ -117,6 +122,7 @@ void CudaMeasurer::MeasureWith(Cache cache, CudaProblem& problem,
       rows.push_back(contenders[i].row);
     }
   }
+  if (shape.is_ragged()) rows.push_back(MeasureSchedule(cache, problem));
   if (shape.kv_bytes() <= kMaxThrustBytes) {
     rows.push_back(MeasureThrust(cache, problem, samples, gather_us));
   }
@@ -145,13 +151,35 @@ std::optional<Contender> CudaMeasurer::Enter(
   return Contender{std::move(row), *std::move(decode), *std::move(graph)};
 }
 
+// What a step pays once, whatever its number of layers.
+Row CudaMeasurer::MeasureSchedule(Cache cache, CudaProblem& problem) {
+  const BenchShape& shape = problem.shape();
+  DecodeOptions options;
+  options.partition = Partition::kChunks;
+  absl::StatusOr<PlannedDecode> decode = problem.Plan(options);
+  if (!decode.ok()) {
+    return MakeFailedRow("schedule", shape, cache, decode.status().ToString());
+  }
+  Row row = MakeRow("schedule", shape, cache, decode->plan);
+  absl::StatusOr<TimedGraph> graph =
+      TimedGraph::Capture(stream_.get(), kScheduleCalls,
+                          [&](int) { return problem.BeginStep(*decode); });
+  if (!graph.ok()) {
+    row.error = graph.status().ToString();
+    return row;
+  }
+  TimedGraph* const graphs[] = {&*graph};
+  row.kv_bytes = 0;
+  SetTime(row, TimeInTurns(stream_.get(), graphs, kRounds).front(), 0);
+  return row;
+}
+
 // Call by call, as it cannot be captured.
 Row CudaMeasurer::MeasureThrust(Cache cache, CudaProblem& problem,
                                 absl::Span<const SampleRow> samples,
                                 double gather_us) {
   const BenchShape& shape = problem.shape();
-  const absl::StatusOr<PlannedDecode> decode =
-      problem.Plan(OptionsOf("thrust"));
+  absl::StatusOr<PlannedDecode> decode = problem.Plan(OptionsOf("thrust"));
   if (!decode.ok()) {
     return MakeFailedRow("thrust", shape, cache, decode.status().ToString());
   }

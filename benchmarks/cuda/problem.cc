@@ -91,43 +91,69 @@ absl::StatusOr<PlannedDecode> CudaProblem::Plan(const DecodeOptions& options) {
   absl::StatusOr<DecodePlan> plan =
       PlanDecode(decode_shape_, backend_, options);
   if (!plan.ok()) return plan.status();
-  PlannedDecode decode = {*plan, AllocateBytes(plan->workspace_bytes)};
-  absl::Status status = backend_.Prepare(decode.plan);
+  return Prepare(*plan);
+}
+
+absl::StatusOr<PlannedDecode> CudaProblem::Prepare(const DecodePlan& plan) {
+  PlannedDecode decode = {.plan = plan,
+                          .workspace = AllocateBytes(plan.workspace_bytes),
+                          .schedule_memory = AllocateBytes(plan.schedule_bytes),
+                          .schedule = {}};
+  decode.schedule = {.data = decode.schedule_memory.get(),
+                     .bytes = plan.schedule_bytes};
+  absl::Status status = backend_.Prepare(plan);
   if (status.ok()) {
     status = backend_.InitWorkspace(
-        decode.plan, {.stream = stream_,
-                      .workspace = {.data = decode.workspace.get(),
-                                    .bytes = decode.plan.workspace_bytes}});
+        plan, {.stream = stream_,
+               .workspace = {.data = decode.workspace.get(),
+                             .bytes = plan.workspace_bytes}});
   }
   if (!status.ok()) return status;
   return decode;
 }
 
+absl::Status CudaProblem::BeginStep(PlannedDecode& decode) {
+  if (decode.plan.partition != Partition::kChunks) return absl::OkStatus();
+  return backend_.MakeSchedule(decode.plan, Args(0).context_lens,
+                               decode.schedule, stream_);
+}
+
 absl::Status CudaProblem::EnqueueDecode(const PlannedDecode& decode, int set) {
-  return backend_.Run(decode.plan, Args(set),
-                      {.stream = stream_,
-                       .workspace = {.data = decode.workspace.get(),
-                                     .bytes = decode.plan.workspace_bytes}});
+  return backend_.Run(decode.plan, Args(set), ContextOf(decode));
 }
 
-absl::StatusOr<TimedGraph> CudaProblem::CaptureDecode(
-    const PlannedDecode& decode, Cache cache) {
-  return TimedGraph::Capture(stream_, NumCalls(cache), [&](int call) {
-    return EnqueueDecode(decode, SetOf(cache, call));
-  });
+RunContext CudaProblem::ContextOf(const PlannedDecode& decode) const {
+  return {.stream = stream_,
+          .workspace = {.data = decode.workspace.get(),
+                        .bytes = decode.plan.workspace_bytes},
+          .schedule = decode.plan.partition == Partition::kChunks
+                          ? &decode.schedule
+                          : nullptr};
 }
 
-absl::StatusOr<TimedGraph> CudaProblem::CaptureGather(const DecodePlan& plan,
+absl::StatusOr<TimedGraph> CudaProblem::CaptureDecode(PlannedDecode& decode,
                                                       Cache cache) {
+  return TimedGraph::Capture(stream_, NumCalls(cache),
+                             [&](int call) -> absl::Status {
+                               if (call == 0) {
+                                 const absl::Status status = BeginStep(decode);
+                                 if (!status.ok()) return status;
+                               }
+                               return EnqueueDecode(decode, SetOf(cache, call));
+                             });
+}
+
+absl::StatusOr<TimedGraph> CudaProblem::CaptureGather(PlannedDecode& decode,
+                                                      Cache cache) {
+  const absl::Status begun = BeginStep(decode);
+  if (!begun.ok()) return begun;
+  const DecodePlan& plan = decode.plan;
   const InstanceShape instance = {plan.instance.warps, plan.instance.stages};
   return TimedGraph::Capture(
       stream_, NumCalls(cache), [&](int call) -> absl::Status {
-        // The gather leaves no partials, so any address will do for them.
         const absl::StatusOr<internal::Launch> launch =
             internal::Lower(plan, Args(SetOf(cache, call)), backend_.profile(),
-                            {.stream = stream_,
-                             .workspace = {.data = keys_.get(),
-                                           .bytes = plan.workspace_bytes}});
+                            ContextOf(decode));
         if (!launch.ok()) return launch.status();
         const cudaError_t error =
             LaunchGather(shape_.head_dim, instance, launch->params,
@@ -139,7 +165,7 @@ absl::StatusOr<TimedGraph> CudaProblem::CaptureGather(const DecodePlan& plan,
 }
 
 absl::StatusOr<double> CudaProblem::MeasureError(
-    const PlannedDecode& decode, absl::Span<const SampleRow> samples) {
+    PlannedDecode& decode, absl::Span<const SampleRow> samples) {
   std::vector<uint16_t> output(
       static_cast<std::size_t>(num_rows_ * shape_.head_dim));
   std::vector<float> lse(static_cast<std::size_t>(num_rows_));
@@ -149,7 +175,8 @@ absl::StatusOr<double> CudaProblem::MeasureError(
   CheckCuda(
       cudaMemsetAsync(lse_.get(), 0xff, lse.size() * sizeof(float), stream_),
       "poisoning the lse");
-  const absl::Status status = EnqueueDecode(decode, 0);
+  absl::Status status = BeginStep(decode);
+  if (status.ok()) status = EnqueueDecode(decode, 0);
   CheckCuda(cudaStreamSynchronize(stream_), "decode");
   if (!status.ok()) return status;
   CheckCuda(cudaMemcpy(output.data(), output_.get(), output.size() * 2,
@@ -183,23 +210,34 @@ std::vector<int> SplitCandidates(const BenchShape& shape) {
   return candidates;
 }
 
+DecodeOptions ForcedChunks(InstanceShape instance) {
+  DecodeOptions options;
+  options.partition = Partition::kChunks;
+  options.instance =
+      InstanceChoice{.warps = instance.warps, .stages = instance.stages};
+  return options;
+}
+
 absl::StatusOr<BestGather> FindBestGather(CudaProblem& problem, Cache cache,
                                           cudaStream_t stream) {
-  BestGather best;
+  std::vector<DecodeOptions> ways;
   for (InstanceShape instance : kInstanceShapes) {
     for (int splits : SplitCandidates(problem.shape())) {
-      const absl::StatusOr<PlannedDecode> decode =
-          problem.Plan(ForcedOptions(instance, splits));
-      // An instance may not fit this device.
-      if (!decode.ok()) continue;
-      absl::StatusOr<TimedGraph> graph =
-          problem.CaptureGather(decode->plan, cache);
-      if (!graph.ok()) return graph.status();
-      TimedGraph* const graphs[] = {&*graph};
-      const double time_us = TimeInTurns(stream, graphs, kGatherRounds).front();
-      if (best.time_us == 0 || time_us < best.time_us) {
-        best = {decode->plan, time_us};
-      }
+      ways.push_back(ForcedOptions(instance, splits));
+    }
+    if (problem.shape().is_ragged()) ways.push_back(ForcedChunks(instance));
+  }
+  BestGather best;
+  for (const DecodeOptions& options : ways) {
+    absl::StatusOr<PlannedDecode> decode = problem.Plan(options);
+    // An instance may not fit this device.
+    if (!decode.ok()) continue;
+    absl::StatusOr<TimedGraph> graph = problem.CaptureGather(*decode, cache);
+    if (!graph.ok()) return graph.status();
+    TimedGraph* const graphs[] = {&*graph};
+    const double time_us = TimeInTurns(stream, graphs, kGatherRounds).front();
+    if (best.time_us == 0 || time_us < best.time_us) {
+      best = {*std::move(decode), time_us};
     }
   }
   if (best.time_us == 0) {

@@ -18,10 +18,12 @@ namespace paged::benchmarks {
 // an H200).
 inline constexpr int64_t kDeviceRotateBytes = 320'000'000;
 
-// A plan and the workspace that its runs use.
+// A plan and the memory that its runs use.
 struct PlannedDecode {
   DecodePlan plan;
   DeviceBytes workspace;
+  DeviceBytes schedule_memory;
+  Schedule schedule;  // of the partition chunks
 };
 
 class CudaProblem {
@@ -35,20 +37,26 @@ class CudaProblem {
 
   // Plans, allocates the workspace and prepares the kernels.
   absl::StatusOr<PlannedDecode> Plan(const DecodeOptions& options);
+  // The same for a plan that is given.
+  absl::StatusOr<PlannedDecode> Prepare(const DecodePlan& plan);
 
+  // Makes the schedule, where the plan has one: once per decode step, which is
+  // a graph here.
+  absl::Status BeginStep(PlannedDecode& decode);
   absl::Status EnqueueDecode(const PlannedDecode& decode, int set);
   // A graph of rotating calls (cold), or of calls on one set (warm).
-  absl::StatusOr<TimedGraph> CaptureDecode(const PlannedDecode& decode,
-                                           Cache cache);
-  // The gather-only kernel in the launch shape of `plan`.
-  absl::StatusOr<TimedGraph> CaptureGather(const DecodePlan& plan, Cache cache);
+  absl::StatusOr<TimedGraph> CaptureDecode(PlannedDecode& decode, Cache cache);
+  // The gather-only kernel in the launch shape of `decode`'s plan; a schedule
+  // is made outside of the graph.
+  absl::StatusOr<TimedGraph> CaptureGather(PlannedDecode& decode, Cache cache);
 
   // Runs set 0 into poisoned outputs and compares the sampled rows.
-  absl::StatusOr<double> MeasureError(const PlannedDecode& decode,
+  absl::StatusOr<double> MeasureError(PlannedDecode& decode,
                                       absl::Span<const SampleRow> samples);
 
  private:
   DecodeArgs Args(int set) const;
+  RunContext ContextOf(const PlannedDecode& decode) const;
   int SetOf(Cache cache, int call) const;
 
   BenchShape shape_;
@@ -65,13 +73,15 @@ class CudaProblem {
 DecodeOptions ForcedOptions(InstanceShape instance, int splits,
                             Reduction reduction = Reduction::kAuto);
 
+DecodeOptions ForcedChunks(InstanceShape instance);
+
 // Split counts that are tried where the best one is searched for: at most one
 // per tile of the longest sequence, and no more than 16384 CTAs.
 std::vector<int> SplitCandidates(const BenchShape& shape);
 
 // The gather-only kernel in its fastest launch shape.
 struct BestGather {
-  DecodePlan plan;
+  PlannedDecode decode;
   double time_us = 0;
 };
 absl::StatusOr<BestGather> FindBestGather(CudaProblem& problem, Cache cache,

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/core/chunk.h"
 #include "kernels/core/host_device.h"
 #include "kernels/core/kv_layout.h"
 #include "kernels/core/online_softmax.h"
@@ -42,9 +43,12 @@ struct DecodeParams {
   const uint32_t* tree_masks = nullptr;
 
   PartialView partials;  // of split_k, but for the reduction cluster
-  // [num_items, num_kv_heads], of the reduction last_cta: splits that have
-  // arrived. Zero between runs.
+  // Of the reduction last_cta: splits of an (item, kv head), or chunks of a
+  // sequence, row tile and kv head, that have arrived. Zero between runs.
   uint32_t* arrivals = nullptr;
+
+  ScheduleView schedule;  // of the partition chunks
+  int max_chunks = 0;     // that it has room for
 
   int num_seqs = 0;
   int q_len = 1;  // the most that a sequence has, with query_offsets

@@ -2,12 +2,14 @@
 //
 // A program (a CTA, or a CPU thread's turn) handles one item of one kv head:
 // some rows of one sequence against some of its tiles. v1 gives it all of them,
-// split_k every num_splits-th; the loop that runs an item knows neither.
+// split_k every num_splits-th or, of a ragged batch, those of a chunk; the loop
+// that runs an item knows none of them.
 #ifndef PAGED_KERNELS_CORE_PARTITION_H_
 #define PAGED_KERNELS_CORE_PARTITION_H_
 
 #include <cstdint>
 
+#include "kernels/core/chunk.h"
 #include "kernels/core/host_device.h"
 #include "kernels/core/kernel_params.h"
 
@@ -29,7 +31,8 @@ struct WorkItem {
   int first_tile;
   int last_tile;
   int tile_step;
-  int64_t partial;  // where a split leaves its result
+  bool is_whole;    // these are all tiles of the sequence
+  int64_t partial;  // where a split or a chunk leaves its result
 
   // Of a narrowed item (visibility.h).
   int q_len = 1;
@@ -43,9 +46,13 @@ PAGED_HD constexpr int NumTiles(int context_len) {
 }
 
 // A length from the device, made safe: no capacity is ever exceeded.
-PAGED_HD inline int ClampContextLen(const DecodeParams& p, int context_len) {
+PAGED_HD constexpr int ClampContextLen(int context_len, int max_context_len) {
   if (context_len < 0) return 0;
-  return context_len < p.max_context_len ? context_len : p.max_context_len;
+  return context_len < max_context_len ? context_len : max_context_len;
+}
+
+PAGED_HD inline int ClampContextLen(const DecodeParams& p, int context_len) {
+  return ClampContextLen(context_len, p.max_context_len);
 }
 
 // (sequence, row tile) pairs; each is split num_splits times.
@@ -53,10 +60,23 @@ PAGED_HD inline int64_t NumItems(const DecodeParams& p) {
   return int64_t{p.num_seqs} * p.num_row_tiles;
 }
 
-// Partials of one (sequence, row tile) are neighbours, in split order.
-PAGED_HD inline int64_t FirstPartial(const DecodeParams& p, int64_t seq,
-                                     int row_tile) {
-  return (seq * p.num_row_tiles + row_tile) * p.num_splits;
+// The partials of one (sequence, row tile): neighbours, in the order of its
+// splits or chunks.
+struct PartialRange {
+  int64_t first;
+  int count;
+};
+
+PAGED_HD inline PartialRange SplitPartials(const DecodeParams& p,
+                                           int64_t item) {
+  return {item * p.num_splits, p.num_splits};
+}
+
+PAGED_HD inline PartialRange ChunkPartials(const DecodeParams& p,
+                                           const Chunk& chunk, int row_tile) {
+  return {int64_t{chunk.first_partial} * p.num_row_tiles +
+              int64_t{chunk.num_chunks} * row_tile,
+          chunk.num_chunks};
 }
 
 // Which rows of which sequence an index stands for. A plan has at most 2^31 - 1
@@ -95,6 +115,7 @@ PAGED_HD inline WorkItem WholeItemAt(const DecodeParams& p, int64_t item) {
           .first_tile = 0,
           .last_tile = NumTiles(context_len),
           .tile_step = 1,
+          .is_whole = true,
           .partial = 0};
 }
 
@@ -108,8 +129,34 @@ PAGED_HD inline WorkItem SplitItemAt(const DecodeParams& p, int64_t item,
   WorkItem work = WholeItemAt(p, item);
   work.first_tile = split;
   work.tile_step = p.num_splits;
-  work.partial = item * p.num_splits + split;
+  work.is_whole = p.num_splits == 1;
+  work.partial = SplitPartials(p, item).first + split;
   return work;
+}
+
+// The rows `rows` against a chunk.
+PAGED_HD inline WorkItem ChunkItem(const DecodeParams& p, const Chunk& chunk,
+                                   const RowTile& rows) {
+  return {.table_row = chunk.seq,
+          .context_len = chunk.context_len,
+          .first_row = rows.first_row,
+          .num_rows = rows.num_rows,
+          .first_tile = chunk.first_tile,
+          .last_tile = chunk.last_tile,
+          .tile_step = 1,
+          .is_whole = chunk.num_chunks == 1,
+          .partial = ChunkPartials(p, chunk, rows.row_tile).first + chunk.rank};
+}
+
+// (chunk, row tile) pairs of the schedule that was made.
+PAGED_HD inline int64_t NumChunkItems(const DecodeParams& p) {
+  return int64_t{p.schedule.header->num_chunks} * p.num_row_tiles;
+}
+
+// Item `item` of the partition `chunks`.
+PAGED_HD inline WorkItem ChunkItemAt(const DecodeParams& p, int64_t item) {
+  const RowTile rows = RowTileAt(p, item);
+  return ChunkItem(p, p.schedule.chunks[rows.rest], rows);
 }
 
 }  // namespace paged

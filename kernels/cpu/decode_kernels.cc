@@ -54,15 +54,12 @@ void StorePartial(const DecodeParams& p, const WorkItem& item, int kv_head,
 }
 
 // Calls `epilogue(item, kv_head, scratch)` after the loop of each program.
-template <typename QueryElement, typename KvElement, typename Epilogue>
-void RunPrograms(const DecodeParams& p, ThreadPool& pool,
-                 const Epilogue& epilogue) {
-  const int64_t num_items = NumItems(p);
-  const int64_t num_programs = num_items * p.num_splits * p.num_kv_heads;
-  pool.ParallelFor(num_programs, [&](int64_t program) {
-    const int64_t split_item = program / p.num_kv_heads;
-    WorkItem item = SplitItemAt(p, split_item % num_items,
-                                static_cast<int>(split_item / num_items));
+template <typename QueryElement, typename KvElement, typename ItemAt,
+          typename Epilogue>
+void RunPrograms(const DecodeParams& p, int64_t num_items, ThreadPool& pool,
+                 const ItemAt& item_at, const Epilogue& epilogue) {
+  pool.ParallelFor(num_items * p.num_kv_heads, [&](int64_t program) {
+    WorkItem item = item_at(program / p.num_kv_heads);
     NarrowToVisible(p, item);
     const int kv_head = static_cast<int>(program % p.num_kv_heads);
     AttendScratch& scratch = ThreadScratch();
@@ -71,20 +68,40 @@ void RunPrograms(const DecodeParams& p, ThreadPool& pool,
   });
 }
 
+// Writes the rows of an item that is the whole of its sequence.
+template <typename QueryElement>
+void StoreItem(const DecodeParams& p, const WorkItem& item, int kv_head,
+               const AttendScratch& scratch) {
+  for (int r = 0; r < item.num_rows; ++r) {
+    StoreRow<QueryElement>(p, item.table_row, kv_head, item.first_row + r,
+                           scratch.states[static_cast<std::size_t>(r)],
+                           scratch.values.data() + r * p.value_dim);
+  }
+}
+
+// Calls `body` with values of the two storage types.
+template <typename Body>
+void WithElements(DecodeElements elements, const Body& body) {
+  WithElement(elements.query, [&]<typename Query>(Query query) {
+    WithElement(elements.kv, [&]<typename Kv>(Kv kv) { body(query, kv); });
+  });
+}
+
 }  // namespace
 
-SoftmaxState ReduceRow(const DecodeParams& p, int64_t first, int64_t stride,
-                       std::vector<float>& values) {
+SoftmaxState ReduceRow(const DecodeParams& p, PartialRange parts, int kv_head,
+                       int row_in_item, std::vector<float>& values) {
   SoftmaxState total;
-  for (int s = 0; s < p.num_splits; ++s) {
-    const SoftmaxState part = p.partials.states[first + s * stride];
+  for (int s = 0; s < parts.count; ++s) {
+    const SoftmaxState part =
+        p.partials.states[PartialRow(p, parts.first + s, kv_head, row_in_item)];
     if (!IsEmpty(part)) {
       total.max_log2 = std::fmax(total.max_log2, part.max_log2);
     }
   }
   values.assign(static_cast<std::size_t>(p.value_dim), 0.0f);
-  for (int s = 0; s < p.num_splits; ++s) {
-    const int64_t row = first + s * stride;
+  for (int s = 0; s < parts.count; ++s) {
+    const int64_t row = PartialRow(p, parts.first + s, kv_head, row_in_item);
     const SoftmaxState part = p.partials.states[row];
     // The values of an empty partial were never written.
     if (IsEmpty(part)) continue;
@@ -100,43 +117,61 @@ SoftmaxState ReduceRow(const DecodeParams& p, int64_t first, int64_t stride,
 
 void RunV1(DecodeElements elements, const DecodeParams& params,
            ThreadPool& pool) {
-  WithElement(elements.query, [&]<typename Query>(Query) {
-    WithElement(elements.kv, [&]<typename Kv>(Kv) {
-      RunPrograms<Query, Kv>(
-          params, pool,
-          [&](const WorkItem& item, int kv_head, const AttendScratch& scratch) {
-            for (int r = 0; r < item.num_rows; ++r) {
-              StoreRow<Query>(params, item.table_row, kv_head,
-                              item.first_row + r,
-                              scratch.states[static_cast<std::size_t>(r)],
-                              scratch.values.data() + r * params.value_dim);
-            }
-          });
-    });
+  WithElements(elements, [&]<typename Query, typename Kv>(Query, Kv) {
+    RunPrograms<Query, Kv>(
+        params, NumItems(params), pool,
+        [&](int64_t item) { return WholeItemAt(params, item); },
+        [&](const WorkItem& item, int kv_head, const AttendScratch& scratch) {
+          StoreItem<Query>(params, item, kv_head, scratch);
+        });
   });
 }
 
 void RunSplitK(DecodeElements elements, const DecodeParams& params,
                ThreadPool& pool) {
-  WithElement(elements.query, [&]<typename Query>(Query) {
-    WithElement(elements.kv, [&]<typename Kv>(Kv) {
-      RunPrograms<Query, Kv>(
-          params, pool,
-          [&](const WorkItem& item, int kv_head, const AttendScratch& scratch) {
-            StorePartial(params, item, kv_head, scratch);
-          });
-    });
+  const int64_t num_items = NumItems(params);
+  WithElements(elements, [&]<typename Query, typename Kv>(Query, Kv) {
+    RunPrograms<Query, Kv>(
+        params, num_items * params.num_splits, pool,
+        [&](int64_t index) {
+          return SplitItemAt(params, index % num_items,
+                             static_cast<int>(index / num_items));
+        },
+        [&](const WorkItem& item, int kv_head, const AttendScratch& scratch) {
+          StorePartial(params, item, kv_head, scratch);
+        });
   });
 }
 
 void RunReduceSplits(DecodeElements elements, const DecodeParams& params,
                      ThreadPool& pool) {
   WithElement(elements.query, [&]<typename Query>(Query) {
-    ReduceRows(params, pool,
-               [&](int seq, int kv_head, int row, SoftmaxState state,
-                   const float* values) {
-                 StoreRow<Query>(params, seq, kv_head, row, state, values);
-               });
+    ReduceSplitRows(params, pool,
+                    [&](int seq, int kv_head, int row, SoftmaxState state,
+                        const float* values) {
+                      StoreRow<Query>(params, seq, kv_head, row, state, values);
+                    });
+  });
+}
+
+void RunChunks(DecodeElements elements, const DecodeParams& params,
+               ThreadPool& pool) {
+  WithElements(elements, [&]<typename Query, typename Kv>(Query, Kv) {
+    RunPrograms<Query, Kv>(
+        params, NumChunkItems(params), pool,
+        [&](int64_t item) { return ChunkItemAt(params, item); },
+        [&](const WorkItem& item, int kv_head, const AttendScratch& scratch) {
+          if (item.is_whole) {
+            StoreItem<Query>(params, item, kv_head, scratch);
+          } else {
+            StorePartial(params, item, kv_head, scratch);
+          }
+        });
+    ReduceChunkRows(params, pool,
+                    [&](int seq, int kv_head, int row, SoftmaxState state,
+                        const float* values) {
+                      StoreRow<Query>(params, seq, kv_head, row, state, values);
+                    });
   });
 }
 

@@ -9,6 +9,7 @@
 #include "kernels/core/dtype.h"
 #include "kernels/core/kernel_params.h"
 #include "kernels/core/online_softmax.h"
+#include "kernels/core/partition.h"
 #include "kernels/cpu/thread_pool.h"
 
 namespace paged {
@@ -29,12 +30,16 @@ void RunSplitK(DecodeElements elements, const DecodeParams& params,
 void RunReduceSplits(DecodeElements elements, const DecodeParams& params,
                      ThreadPool& pool);
 
-// Merges the partials of one row in split order, all relative to the largest
-// maximum, so that no sum is rescaled twice; leaves [value_dim] in `values`.
-// `first` is the row's place in its first partial, `stride` the distance to the
-// next one, in rows.
-SoftmaxState ReduceRow(const DecodeParams& params, int64_t first,
-                       int64_t stride, std::vector<float>& values);
+// The chunks of params.schedule, and the merge of the sequences that it cuts.
+void RunChunks(DecodeElements elements, const DecodeParams& params,
+               ThreadPool& pool);
+
+// Merges row `row_in_item` of the partials `parts` in their order, all relative
+// to the largest maximum, so that no sum is rescaled twice; leaves [value_dim]
+// in `values`.
+SoftmaxState ReduceRow(const DecodeParams& params, PartialRange parts,
+                       int kv_head, int row_in_item,
+                       std::vector<float>& values);
 
 // Three plain loops in float64, without tiles, splits or online softmax.
 void RunReference(DecodeElements elements, const DecodeParams& params);

@@ -14,27 +14,45 @@
 
 namespace paged {
 
-// Merges the partials of every row in split order, and calls
-// `store(seq, kv_head, row, state, values)`, on any thread.
+// Merges the partials `parts` of the rows `rows` of one (sequence, kv head), in
+// order, and calls `store(seq, kv_head, row, state, values)`.
 template <typename Store>
-void ReduceRows(const DecodeParams& p, ThreadPool& pool, const Store& store) {
+void ReducePartials(const DecodeParams& p, PartialRange parts,
+                    const RowTile& rows, int seq, int kv_head,
+                    const Store& store) {
+  thread_local std::vector<float> values;
+  const int rows_of_seq = QueryTokensOf(p, seq).q_len * p.group;
+  const int num_rows = std::min(rows.num_rows, rows_of_seq - rows.first_row);
+  for (int r = 0; r < num_rows; ++r) {
+    const SoftmaxState state = ReduceRow(p, parts, kv_head, r, values);
+    store(seq, kv_head, rows.first_row + r, state, values.data());
+  }
+}
+
+// Every row of the partition `splits`, on any thread.
+template <typename Store>
+void ReduceSplitRows(const DecodeParams& p, ThreadPool& pool,
+                     const Store& store) {
   pool.ParallelFor(NumItems(p) * p.num_kv_heads, [&](int64_t program) {
-    thread_local std::vector<float> values;
-    const int kv_head = static_cast<int>(program % p.num_kv_heads);
     const int64_t item = program / p.num_kv_heads;
-    const int seq = static_cast<int>(item / p.num_row_tiles);
-    const int row_tile = static_cast<int>(item % p.num_row_tiles);
-    const int64_t partial = FirstPartial(p, seq, row_tile);
-    const int64_t stride = PartialRow(p, partial + 1, kv_head, 0) -
-                           PartialRow(p, partial, kv_head, 0);
-    const int first_row = row_tile * p.rows_per_item;
-    const int rows_of_seq = QueryTokensOf(p, seq).q_len * p.group;
-    const int num_rows = std::min(p.rows_per_item, rows_of_seq - first_row);
-    for (int r = 0; r < num_rows; ++r) {
-      const SoftmaxState state =
-          ReduceRow(p, PartialRow(p, partial, kv_head, r), stride, values);
-      store(seq, kv_head, first_row + r, state, values.data());
-    }
+    const RowTile rows = RowTileAt(p, item);
+    ReducePartials(p, SplitPartials(p, item), rows, static_cast<int>(rows.rest),
+                   static_cast<int>(program % p.num_kv_heads), store);
+  });
+}
+
+// Every row of the sequences that the partition `chunks` has cut.
+template <typename Store>
+void ReduceChunkRows(const DecodeParams& p, ThreadPool& pool,
+                     const Store& store) {
+  if (p.schedule.header->num_partials == 0) return;
+  pool.ParallelFor(NumChunkItems(p) * p.num_kv_heads, [&](int64_t program) {
+    const RowTile rows = RowTileAt(p, program / p.num_kv_heads);
+    const Chunk& chunk = p.schedule.chunks[rows.rest];
+    // The first chunk stands for its sequence.
+    if (chunk.num_chunks == 1 || chunk.rank != 0) return;
+    ReducePartials(p, ChunkPartials(p, chunk, rows.row_tile), rows, chunk.seq,
+                   static_cast<int>(program % p.num_kv_heads), store);
   });
 }
 

@@ -42,22 +42,42 @@ void LoadQueries(const SimdElementKernels& kernels, ElementKind kind,
   }
 }
 
-// Normalises one row, and writes it with its lse. An empty state writes 0
+// Normalises rows, and writes them with their lse. An empty state writes 0
 // whatever its values hold.
-void StoreRow(const SimdElementKernels& kernels, ElementKind kind,
-              const DecodeParams& p, int seq, int kv_head, int row,
-              SoftmaxState state, const float* values) {
-  const RowPlace place = RowPlaceOf(p, kv_head, row);
-  const int64_t offset = RowOffset(p, p.output, seq, place);
-  std::byte* output = ElementAt(p.output, offset, kind);
-  const RowEnd end = EndOf(p.rules, state, place.q_head);
-  if (IsEmpty(state)) {
-    std::memset(output, 0,
-                static_cast<std::size_t>(p.value_dim * BytesOf(kind)));
-  } else {
-    kernels.store_row(values, end.factor, p.value_dim, output);
+struct RowStore {
+  const SimdKernels& kernels;
+  DecodeElements elements;
+  const DecodeParams& p;
+
+  void operator()(int seq, int kv_head, int row, SoftmaxState state,
+                  const float* values) const {
+    const RowPlace place = RowPlaceOf(p, kv_head, row);
+    const int64_t offset = RowOffset(p, p.output, seq, place);
+    std::byte* output = ElementAt(p.output, offset, elements.query);
+    const RowEnd end = EndOf(p.rules, state, place.q_head);
+    if (IsEmpty(state)) {
+      std::memset(
+          output, 0,
+          static_cast<std::size_t>(p.value_dim * BytesOf(elements.query)));
+    } else {
+      kernels.of(elements.query)
+          .store_row(values, end.factor, p.value_dim, output);
+    }
+    if (p.lse != nullptr) p.lse[LseIndex(p, seq, place)] = end.lse;
   }
-  if (p.lse != nullptr) p.lse[LseIndex(p, seq, place)] = end.lse;
+};
+
+// Writes the rows of an item that is the whole of its sequence.
+void StoreItem(const SimdKernels& kernels, DecodeElements elements,
+               const DecodeParams& p, const WorkItem& item, int first_head,
+               SimdScratch& scratch) {
+  const RowStore store{kernels, elements, p};
+  for (int head = 0; head < scratch.num_heads(); ++head) {
+    for (int r = 0; r < item.num_rows; ++r) {
+      store(item.table_row, first_head + head, item.first_row + r,
+            scratch.state(head, r), scratch.values(head, r));
+    }
+  }
 }
 
 // Leaves an item's states, and the values of those that are not empty.
@@ -112,18 +132,11 @@ int HeadsPerProgram(int64_t num_items, int num_kv_heads, int num_threads) {
 
 void RunSimdV1(const SimdKernels& kernels, DecodeElements elements,
                const DecodeParams& p, ThreadPool& pool) {
-  const SimdElementKernels& query = kernels.of(elements.query);
   RunPrograms(
       kernels, elements, p, NumItems(p), pool,
       [&](int64_t item) { return WholeItemAt(p, item); },
       [&](const WorkItem& item, int first_head, SimdScratch& scratch) {
-        for (int head = 0; head < scratch.num_heads(); ++head) {
-          for (int r = 0; r < item.num_rows; ++r) {
-            StoreRow(query, elements.query, p, item.table_row,
-                     first_head + head, item.first_row + r,
-                     scratch.state(head, r), scratch.values(head, r));
-          }
-        }
+        StoreItem(kernels, elements, p, item, first_head, scratch);
       });
 }
 
@@ -143,13 +156,22 @@ void RunSimdSplitK(const SimdKernels& kernels, DecodeElements elements,
 
 void RunSimdReduceSplits(const SimdKernels& kernels, DecodeElements elements,
                          const DecodeParams& p, ThreadPool& pool) {
-  const SimdElementKernels& query = kernels.of(elements.query);
-  ReduceRows(p, pool,
-             [&](int seq, int kv_head, int row, SoftmaxState state,
-                 const float* values) {
-               StoreRow(query, elements.query, p, seq, kv_head, row, state,
-                        values);
-             });
+  ReduceSplitRows(p, pool, RowStore{kernels, elements, p});
+}
+
+void RunSimdChunks(const SimdKernels& kernels, DecodeElements elements,
+                   const DecodeParams& p, ThreadPool& pool) {
+  RunPrograms(
+      kernels, elements, p, NumChunkItems(p), pool,
+      [&](int64_t item) { return ChunkItemAt(p, item); },
+      [&](const WorkItem& item, int first_head, SimdScratch& scratch) {
+        if (item.is_whole) {
+          StoreItem(kernels, elements, p, item, first_head, scratch);
+        } else {
+          StorePartials(p, item, first_head, scratch);
+        }
+      });
+  ReduceChunkRows(p, pool, RowStore{kernels, elements, p});
 }
 
 }  // namespace paged

@@ -23,6 +23,8 @@ void RunSimdSplitK(const SimdKernels& kernels, DecodeElements elements,
                    const DecodeParams& params, ThreadPool& pool);
 void RunSimdReduceSplits(const SimdKernels& kernels, DecodeElements elements,
                          const DecodeParams& params, ThreadPool& pool);
+void RunSimdChunks(const SimdKernels& kernels, DecodeElements elements,
+                   const DecodeParams& params, ThreadPool& pool);
 
 }  // namespace paged
 

@@ -29,6 +29,15 @@ __device__ __forceinline__ ProgramIndex ThisProgram(const DecodeParams& p) {
   return {item, static_cast<int>(blockIdx.x - item * num_kv_heads)};
 }
 
+// The header and the chunks are read-only while decode kernels run.
+__device__ __forceinline__ Chunk LoadChunk(const Chunk* chunk) {
+  const int4* words = reinterpret_cast<const int4*>(chunk);
+  const int4 range = __ldg(words);
+  const int4 place = __ldg(words + 1);
+  return {range.x, range.y, range.z, range.w,
+          place.x, place.y, place.z, place.w};
+}
+
 // v1: the whole context, straight to the output.
 template <IsDecodeInstance V>
 __global__ void __launch_bounds__(V::kThreads, V::kMinCtas)
@@ -79,20 +88,35 @@ __global__ void __launch_bounds__(V::kThreads, V::kMinCtas)
                   });
 }
 
-// Whether this CTA is the last of its (item, kv head) to store its partial;
-// then the partials of all others are visible to it. Leaves the count at zero.
-__device__ __forceinline__ bool IsLastToArrive(const DecodeParams& p) {
-  __shared__ bool is_last;
+// Whether this CTA is the last of `count` to store its partial; then the
+// partials of all others are visible to it. Leaves the counter at zero. The
+// answer passes through `shared`, which nobody else uses any more.
+__device__ __forceinline__ bool IsLastToArrive(uint32_t* arrivals,
+                                               uint32_t count, void* shared) {
+  int* answer = static_cast<int*>(shared);
   __threadfence();
   __syncthreads();
   if (threadIdx.x == 0) {
-    uint32_t* arrivals = p.arrivals + blockIdx.x;
-    is_last = atomicAdd(arrivals, 1u) + 1u == gridDim.y;
+    const bool is_last = atomicAdd(arrivals, 1u) + 1u == count;
     if (is_last) *arrivals = 0;
+    *answer = is_last;
   }
   __syncthreads();
+  const bool is_last = *answer != 0;
   if (is_last) __threadfence();
   return is_last;
+}
+
+// Merges the partials of the item's rows, one warp a row.
+template <IsDecodeInstance V>
+__device__ __forceinline__ void ReduceItem(const DecodeParams& p,
+                                           PartialRange parts,
+                                           const WorkItem& item, int kv_head) {
+  for (int row = static_cast<int>(threadIdx.x) / 32; row < item.num_rows;
+       row += V::kWarps) {
+    ReduceRow<typename V::Element>(p, parts, item.table_row, kv_head, row,
+                                   item.first_row + row);
+  }
 }
 
 // split_k in one kernel: whoever comes last merges, in split order all the
@@ -108,12 +132,42 @@ __global__ void __launch_bounds__(V::kThreads, V::kMinCtas)
                    StorePartial(p, item.partial, kv_head, row, dim, state,
                                 values);
                  });
-  if (!IsLastToArrive(p)) return;
-  for (int row = static_cast<int>(threadIdx.x) / 32; row < item.num_rows;
-       row += V::kWarps) {
-    ReduceRow<typename V::Element>(p, item.table_row, kv_head,
-                                   item.first_row + row);
+  if (!IsLastToArrive(p.arrivals + blockIdx.x, gridDim.y, shared)) return;
+  ReduceItem<V>(p, SplitPartials(p, index), item, kv_head);
+}
+
+// A chunk of a schedule: to the output when it is the whole of its sequence,
+// else as above. The grid has the schedule's capacity; CTAs past its chunks
+// leave after one load.
+template <IsDecodeInstance V>
+__global__ void __launch_bounds__(V::kThreads, V::kMinCtas)
+    ChunkKernel(const __grid_constant__ DecodeParams p) {
+  extern __shared__ __align__(1024) char shared[];
+  const auto [index, kv_head] = ThisProgram(p);
+  const RowTile rows = RowTileAt(p, index);
+  // In one go: what lies past the last chunk is loaded and not used.
+  const int num_chunks = __ldg(&p.schedule.header->num_chunks);
+  const Chunk chunk = LoadChunk(p.schedule.chunks + rows.rest);
+  if (static_cast<int>(rows.rest) >= num_chunks) return;
+  const WorkItem item = ChunkItem(p, chunk, rows);
+  AttendRange<V>(
+      p, item, kv_head, shared,
+      [&](int row, int dim, SoftmaxState state, float4 values) {
+        if (item.is_whole) {
+          StoreOutput<typename V::Element>(p, item.table_row, kv_head,
+                                           item.first_row + row, dim, state,
+                                           values);
+        } else {
+          StorePartial(p, item.partial, kv_head, row, dim, state, values);
+        }
+      });
+  if (item.is_whole) return;
+  const PartialRange parts = ChunkPartials(p, chunk, rows.row_tile);
+  if (!IsLastToArrive(p.arrivals + parts.first * p.num_kv_heads + kv_head,
+                      static_cast<uint32_t>(parts.count), shared)) {
+    return;
   }
+  ReduceItem<V>(p, parts, item, kv_head);
 }
 
 // CTAs side by side: (item, kv head); behind one another: splits.
@@ -146,6 +200,20 @@ cudaError_t LaunchCluster(const DecodeParams& p, cudaStream_t stream) {
   return LaunchKernel(&ClusterKernel<V>, shape, stream, p);
 }
 
+// CTAs side by side: (chunk, row tile, kv head), as many as there may be.
+template <IsDecodeInstance V>
+LaunchShape ShapeOfChunks(const DecodeParams& p) {
+  const int64_t ctas = int64_t{p.max_chunks} * p.num_row_tiles * p.num_kv_heads;
+  return {.grid = dim3(static_cast<unsigned>(ctas)),
+          .threads = V::kThreads,
+          .shared_bytes = V::kSharedBytes};
+}
+
+template <IsDecodeInstance V>
+cudaError_t LaunchChunks(const DecodeParams& p, cudaStream_t stream) {
+  return LaunchKernel(&ChunkKernel<V>, ShapeOfChunks<V>(p), stream, p);
+}
+
 template <IsDecodeInstance V>
 cudaError_t LaunchLastCta(const DecodeParams& p, cudaStream_t stream) {
   return LaunchKernel(&LastCtaKernel<V>, ShapeOf<V>(p, p.num_splits), stream,
@@ -155,13 +223,14 @@ cudaError_t LaunchLastCta(const DecodeParams& p, cudaStream_t stream) {
 // In the order of KernelEnding.
 template <IsDecodeInstance V>
 DecodeKernel KernelOf() {
-  return {
-      V::kConfig,
-      {&LaunchV1<V>, &LaunchSplitK<V>, &LaunchCluster<V>, &LaunchLastCta<V>},
-      {reinterpret_cast<const void*>(&V1Kernel<V>),
-       reinterpret_cast<const void*>(&SplitKKernel<V>),
-       reinterpret_cast<const void*>(&ClusterKernel<V>),
-       reinterpret_cast<const void*>(&LastCtaKernel<V>)}};
+  return {V::kConfig,
+          {&LaunchV1<V>, &LaunchSplitK<V>, &LaunchCluster<V>, &LaunchLastCta<V>,
+           &LaunchChunks<V>},
+          {reinterpret_cast<const void*>(&V1Kernel<V>),
+           reinterpret_cast<const void*>(&SplitKKernel<V>),
+           reinterpret_cast<const void*>(&ClusterKernel<V>),
+           reinterpret_cast<const void*>(&LastCtaKernel<V>),
+           reinterpret_cast<const void*>(&ChunkKernel<V>)}};
 }
 
 // kInstances lists the elements one after another.

@@ -21,7 +21,10 @@ __global__ void __launch_bounds__(V::kThreads)
     GatherKernel(const __grid_constant__ DecodeParams p, uint32_t* sink) {
   extern __shared__ __align__(1024) char shared[];
   const auto [index, kv_head] = ThisProgram(p);
-  const WorkItem item = SplitItemAt(p, index, static_cast<int>(blockIdx.y));
+  const bool has_schedule = p.max_chunks > 0;
+  if (has_schedule && static_cast<int64_t>(index) >= NumChunkItems(p)) return;
+  const WorkItem item =
+      has_schedule ? ChunkItemAt(p, index) : SplitItemAt(p, index, blockIdx.y);
   KvRing<V> ring(p, item, kv_head, shared);
   ring.Fill();
   uint32_t seen = 0;
@@ -47,8 +50,10 @@ cudaError_t LaunchGatherOf(const DecodeParams& p, uint32_t* sink,
       &GatherKernel<V>, cudaFuncAttributeMaxDynamicSharedMemorySize,
       V::kSharedBytes);
   if (error != cudaSuccess) return error;
-  return LaunchKernel(&GatherKernel<V>, ShapeOf<V>(p, p.num_splits), stream, p,
-                      sink);
+  return LaunchKernel(
+      &GatherKernel<V>,
+      p.max_chunks > 0 ? ShapeOfChunks<V>(p) : ShapeOf<V>(p, p.num_splits),
+      stream, p, sink);
 }
 
 // Bytes are bytes: the instances of the first element serve all.

@@ -15,6 +15,7 @@
 #include "kernels/core/dtype.h"
 #include "kernels/core/instance.h"
 #include "kernels/core/kernel_params.h"
+#include "kernels/core/schedule.h"
 #include "kernels/core/table_params.h"
 
 namespace paged {
@@ -25,8 +26,9 @@ enum class KernelEnding : uint8_t {
   kPartial,  // split_k; LaunchReduceSplits comes after it
   kCluster,  // split_k, merged by a cluster: sm_90 and up
   kLastCta,  // split_k, merged by the last CTA to arrive
+  kChunks,   // the chunks of a schedule, merged likewise
 };
-inline constexpr int kNumKernelEndings = 4;
+inline constexpr int kNumKernelEndings = 5;
 
 // One compiled instance. The cache, the query and the output share its dtype.
 struct DecodeKernel {
@@ -57,6 +59,11 @@ cudaError_t PrepareDecodeKernel(const DecodeKernel& kernel);
 cudaError_t LaunchReduceSplits(ElementKind output, const DecodeParams& params,
                                cudaStream_t stream);
 cudaError_t PrepareReduceSplits(ElementKind output);
+
+// Makes the list of chunks that decode kernels of the same lengths read.
+cudaError_t LaunchMakeSchedule(const ScheduleParams& params,
+                               cudaStream_t stream);
+cudaError_t PrepareMakeSchedule();
 
 cudaError_t LaunchAppendKv(const AppendParams& params, cudaStream_t stream);
 cudaError_t LaunchCopyBlocks(const CopyParams& params, cudaStream_t stream);

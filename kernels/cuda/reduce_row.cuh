@@ -23,11 +23,13 @@ __device__ __forceinline__ SoftmaxState LoadState(const SoftmaxState* state) {
   return {pair.x, pair.y};
 }
 
-// State of split `split`, or the empty state past the last one.
+// State of the `split`-th of `count` partials, or the empty state past the
+// last.
 __device__ __forceinline__ SoftmaxState StateOf(const DecodeParams& p,
-                                                int64_t first_row, int split) {
+                                                int64_t first_row, int split,
+                                                int count) {
   const int64_t stride = int64_t{p.num_kv_heads} * p.rows_per_item;
-  return split < p.num_splits
+  return split < count
              ? LoadState(p.partials.states + first_row + split * stride)
              : SoftmaxState{};
 }
@@ -56,23 +58,23 @@ __device__ __forceinline__ void AddSplits(const float* values,
   }
 }
 
-// One warp merges one row: the largest maximum first, then 32 splits at a time,
-// whose weights the lanes compute and hand round. A lane has four neighbouring
+// One warp merges row `row_in_item` of the partials `parts`, which is row `row`
+// of the kv head: the largest maximum first, then 32 partials at a time, whose
+// weights the lanes compute and hand round. A lane has four neighbouring
 // dimensions, and again every 128.
 template <typename Element>
-__device__ __forceinline__ void ReduceRow(const DecodeParams& p, int seq,
-                                          int kv_head, int row) {
+__device__ __forceinline__ void ReduceRow(const DecodeParams& p,
+                                          PartialRange parts, int seq,
+                                          int kv_head, int row_in_item,
+                                          int row) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  const int row_tile = row / p.rows_per_item;
-  const int64_t first_row =
-      PartialRow(p, FirstPartial(p, seq, row_tile), kv_head,
-                 row - row_tile * p.rows_per_item);
+  const int64_t first_row = PartialRow(p, parts.first, kv_head, row_in_item);
   const int64_t split_stride =
       int64_t{p.num_kv_heads} * p.rows_per_item * p.value_dim;
 
   float max = -INFINITY;
-  for (int split = lane; split < p.num_splits; split += 32) {
-    max = fmaxf(max, StateOf(p, first_row, split).max_log2);
+  for (int split = lane; split < parts.count; split += 32) {
+    max = fmaxf(max, StateOf(p, first_row, split, parts.count).max_log2);
   }
 #pragma unroll
   for (int step = 16; step > 0; step /= 2) {
@@ -85,12 +87,13 @@ __device__ __forceinline__ void ReduceRow(const DecodeParams& p, int seq,
         p.partials.values + first_row * p.value_dim + (has_dim ? dim : 0);
     SoftmaxState total{max, 0.0f};
     float4 sum = {0.0f, 0.0f, 0.0f, 0.0f};
-    for (int chunk = 0; chunk < p.num_splits; chunk += 32) {
-      const SoftmaxState state = StateOf(p, first_row, chunk + lane);
+    for (int batch = 0; batch < parts.count; batch += 32) {
+      const SoftmaxState state =
+          StateOf(p, first_row, batch + lane, parts.count);
       const float weight = WeightOf(state.max_log2, max);
-      for (int first = 0; first < min(32, p.num_splits - chunk);
+      for (int first = 0; first < min(32, parts.count - batch);
            first += kSplitsAtOnce) {
-        AddSplits(values + (chunk + first) * split_stride, split_stride, first,
+        AddSplits(values + (batch + first) * split_stride, split_stride, first,
                   state.sum, weight, total.sum, sum);
       }
     }

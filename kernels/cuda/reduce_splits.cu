@@ -22,7 +22,10 @@ __global__ void __launch_bounds__(kRowsPerCta * 32)
   const int seq = static_cast<int>(seq_head / num_kv_heads);
   const int kv_head = static_cast<int>(seq_head) - seq * p.num_kv_heads;
   if (seq >= p.num_seqs) return;
-  ReduceRow<Element>(p, seq, kv_head, row);
+  const int row_tile = row / p.rows_per_item;
+  ReduceRow<Element>(
+      p, SplitPartials(p, int64_t{seq} * p.num_row_tiles + row_tile), seq,
+      kv_head, row - row_tile * p.rows_per_item, row);
 }
 
 using ReduceKernel = void (*)(DecodeParams);

@@ -41,6 +41,9 @@ struct RowStrides {
   friend bool operator==(const RowStrides&, const RowStrides&) = default;
 };
 
+// How far the lengths of a batch lie apart.
+enum class LengthSpread : uint8_t { kUniform, kRagged };
+
 // Everything about a decode step but its pointers. `num_seqs` and
 // `max_context_len` are capacities: a plan made from them, and a CUDA graph
 // captured with it, serve every batch whose lengths stay within them.
@@ -67,8 +70,11 @@ struct DecodeShape {
   int64_t num_blocks = 0;      // blocks of the pool
   int max_blocks_per_seq = 0;  // columns of the block table
   int max_context_len = 0;     // <= max_blocks_per_seq * block_size
-  // What the cost model assumes; 0 means max_context_len.
+  // What the cost model assumes: the mean length, 0 meaning max_context_len,
+  // and whether lengths lie close to it. Ragged batches are cut into chunks of
+  // like size by a schedule (Backend::MakeSchedule).
   int expected_context_len = 0;
+  LengthSpread lengths = LengthSpread::kUniform;
 
   DType query_dtype = DType::kF16;  // the output's as well
   DType kv_dtype = DType::kF16;

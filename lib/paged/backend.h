@@ -11,6 +11,7 @@
 #define PAGED_LIB_PAGED_BACKEND_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "absl/status/status.h"
@@ -40,8 +41,15 @@ struct Workspace {
 struct TableUpdateParams;
 struct BatchTableParams;
 
-// Chunks of a ragged batch; none is built yet.
-class Schedule;
+// How a ragged batch is cut into chunks, in plan.schedule_bytes of the
+// caller's, in the backend's memory space and aligned like a workspace.
+// Backend::MakeSchedule fills it in once per decode step, and the runs of all
+// layers read it.
+struct Schedule {
+  void* data = nullptr;
+  std::size_t bytes = 0;
+  uint64_t made_for = 0;  // set by MakeSchedule: the plans that may read it
+};
 
 // Where a run takes place. The CPU ignores the stream.
 struct RunContext {
@@ -78,10 +86,25 @@ class Backend {
   virtual absl::Status InitWorkspace(const DecodePlan& plan,
                                      const RunContext& context) = 0;
 
+  // Makes the schedule of these lengths ([num_seqs], the backend's memory), for
+  // every run of a plan of the same batch capacities until the next call.
+  // Enqueued; neither allocates nor synchronises. A captured graph makes it
+  // anew from the lengths of each replay. FailedPrecondition for a plan of
+  // another device, InvalidArgument for a plan whose partition is not chunks,
+  // or pointers that are null or not aligned, ResourceExhausted for a schedule
+  // smaller than the plan's.
+  virtual absl::Status MakeSchedule(const DecodePlan& plan,
+                                    const int32_t* context_lens,
+                                    Schedule& schedule, Stream stream) = 0;
+
   // Enqueues the plan on the stream; does not allocate, synchronise or read
   // lengths on the host. FailedPrecondition for a plan of another shape or
   // device, InvalidArgument as Validate, ResourceExhausted for a workspace
   // smaller than the plan's, Unimplemented where this build lacks the variant.
+  // A plan of the partition chunks without a schedule makes one of its own
+  // first, in its workspace; the lengths that count are the schedule's. A
+  // schedule of another plan is FailedPrecondition, one for another partition
+  // InvalidArgument.
   // Variant thrust alone may synchronise with the stream, and so it is
   // FailedPrecondition while the stream is being captured.
   virtual absl::Status Run(const DecodePlan& plan, const DecodeArgs& args,

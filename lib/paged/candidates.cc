@@ -7,10 +7,12 @@
 
 #include "kernels/core/instance.h"
 #include "kernels/core/partition.h"
+#include "kernels/core/schedule.h"
 #include "paged/internal/cost_model.h"
 #include "paged/internal/device_rules.h"
 #include "paged/internal/feature_rules.h"
 #include "paged/internal/lower.h"
+#include "paged/internal/schedule.h"
 #include "paged/internal/status_macros.h"
 
 namespace paged::internal {
@@ -27,8 +29,15 @@ constexpr int kMinTilesPerSplit = 4;
 // gridDim.x.
 constexpr double kMaxCtas = std::numeric_limits<int32_t>::max();
 
+// The chunks of a schedule fill the device this often, beyond one per sequence:
+// enough to even out what is left at the end, few enough to stay large.
+constexpr int kChunkWaves = 2;
+// With fewer, the start of a CTA costs more than its tiles.
+constexpr int kMinTilesPerChunk = 8;
+
 // v1 with one split and nothing to reduce, or split_k.
 struct Choice {
+  Partition partition;
   int num_splits;
   Reduction reduction;
 };
@@ -62,6 +71,11 @@ DecidedBy DeciderOf(const DecodeOptions& options) {
                ? DecidedBy::kSplitsOption
                : DecidedBy::kSplitsEnv;
   }
+  if (options.partition.value_or(Partition::kAuto) != Partition::kAuto) {
+    return options.partition_source == OptionSource::kCode
+               ? DecidedBy::kPartitionOption
+               : DecidedBy::kPartitionEnv;
+  }
   return DecidedBy::kCostModel;
 }
 
@@ -89,24 +103,42 @@ DecodePlan BaselinePlan(DecodePlan plan, Variant variant) {
   return plan;
 }
 
+// How a schedule may cut the batch of the plan: neither more often than the
+// lengths, the device and the counters of arrivals can use.
+Chunking ChunkingOf(const DecodePlan& plan, const DeviceProfile& profile) {
+  const DecodeShape& s = plan.shape;
+  const int64_t ctas_per_chunk = int64_t{s.num_kv_heads} * plan.num_row_tiles;
+  const int64_t slots = int64_t{plan.resident_ctas} * profile.num_units;
+  const int64_t useful =
+      (kChunkWaves * slots + ctas_per_chunk - 1) / ctas_per_chunk;
+  const int64_t possible =
+      int64_t{s.num_seqs} * (NumTiles(s.max_context_len) / kMinTilesPerChunk);
+  const int64_t countable = kMaxArrivalCounters / (2 * ctas_per_chunk);
+  return {.first_rung = RungOf(kMinTilesPerChunk),
+          .max_extra_chunks =
+              static_cast<int>(std::min({useful, possible, countable}))};
+}
+
 // Sets what follows from the choice and `plan.resident_ctas`.
 Obstacle Complete(Choice choice, const DeviceProfile& profile,
                   DecodePlan& plan) {
+  plan.partition = choice.partition;
   plan.num_splits = choice.num_splits;
   plan.reduction = choice.reduction;
-  if (choice.reduction != Reduction::kNone) {
-    plan.variant = Variant::kSplitK;
-    plan.partition = Partition::kSplits;
+  if (plan.partition != Partition::kWhole) plan.variant = Variant::kSplitK;
+  if (plan.partition == Partition::kChunks) {
+    plan.chunking = ChunkingOf(plan, profile);
   }
-  const DecodeShape& s = plan.shape;
-  const double num_ctas = static_cast<double>(s.num_seqs) * s.num_kv_heads *
-                          plan.num_row_tiles * plan.num_splits;
+  const double num_ctas = static_cast<double>(MaxItems(plan)) *
+                          plan.shape.num_kv_heads * plan.num_row_tiles;
   if (num_ctas > kMaxCtas) return Obstacle::kGridSize;
   plan.num_ctas = static_cast<int64_t>(num_ctas);
-  if (plan.reduction == Reduction::kLastCta &&
+  if (plan.partition == Partition::kSplits &&
+      plan.reduction == Reduction::kLastCta &&
       plan.num_ctas / plan.num_splits > kMaxArrivalCounters) {
     return Obstacle::kCounters;
   }
+  plan.schedule_bytes = ScheduleBytes(plan);
   const WorkspaceLayout layout = WorkspaceLayoutOf(plan);
   plan.control_bytes = layout.control_bytes;
   plan.workspace_bytes = layout.total_bytes;
@@ -144,6 +176,28 @@ std::array<Reduction, kReductions.size()> ReductionsFor(
 bool LacksClusterRoom(const DecodePlan& plan, const DeviceProfile& profile) {
   return plan.reduction == Reduction::kCluster &&
          2 * plan.num_ctas > int64_t{plan.resident_ctas} * profile.num_units;
+}
+
+// What the chunks of a sequence end in: on the CPU all threads wait for each
+// other anyway.
+Reduction ReductionOfChunks(const DeviceProfile& profile) {
+  return profile.kind == DeviceKind::kCuda ? Reduction::kLastCta
+                                           : Reduction::kSecondPass;
+}
+
+// Whether a schedule is to be weighed.
+bool MayBeChunks(const DecodeProblem& problem, const DeviceProfile& profile,
+                 const DecodeOptions& options) {
+  const Partition partition = options.partition.value_or(Partition::kAuto);
+  const Reduction reduction = options.reduction.value_or(Reduction::kAuto);
+  if (reduction != Reduction::kAuto &&
+      reduction != ReductionOfChunks(profile)) {
+    return false;
+  }
+  return partition == Partition::kChunks ||
+         (partition == Partition::kAuto && options.splits.value_or(0) == 0 &&
+          options.variant.value_or(Variant::kAuto) != Variant::kV1 &&
+          problem.shape().lengths == LengthSpread::kRagged);
 }
 
 void VisitInstances(Choice choice, const DecodePlan& seed,
@@ -199,21 +253,32 @@ absl::Status VisitCandidates(const DecodeProblem& problem,
     return absl::OkStatus();
   }
   const auto visit_whole = [&] {
-    VisitInstances({1, Reduction::kNone}, seed, profile, options, visit);
+    VisitInstances({Partition::kWhole, 1, Reduction::kNone}, seed, profile,
+                   options, visit);
   };
   const auto visit_splits = [&](int num_splits) {
     for (Reduction reduction : ReductionsFor(num_splits, profile, options)) {
       if (reduction == Reduction::kNone) break;
-      VisitInstances({num_splits, reduction}, seed, profile, options, visit);
+      VisitInstances({Partition::kSplits, num_splits, reduction}, seed, profile,
+                     options, visit);
     }
   };
-  const bool may_be_whole = variant != Variant::kSplitK;
+  if (MayBeChunks(problem, profile, options)) {
+    VisitInstances({Partition::kChunks, 1, ReductionOfChunks(profile)}, seed,
+                   profile, options, visit);
+  }
+  const Partition partition = options.partition.value_or(Partition::kAuto);
+  if (partition == Partition::kChunks) return absl::OkStatus();
+  const bool may_be_whole =
+      variant != Variant::kSplitK && partition != Partition::kSplits;
   if (splits != 0) {
     splits == 1 && may_be_whole ? visit_whole() : visit_splits(splits);
     return absl::OkStatus();
   }
   may_be_whole ? visit_whole() : visit_splits(1);
-  if (variant == Variant::kV1) return absl::OkStatus();
+  if (variant == Variant::kV1 || partition == Partition::kWhole) {
+    return absl::OkStatus();
+  }
   const int num_tiles = NumTiles(ExpectedTokensRead(problem.shape()));
   for (int num_splits : kSplitLadder) {
     if (num_tiles / num_splits < kMinTilesPerSplit) break;

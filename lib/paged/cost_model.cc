@@ -19,11 +19,35 @@ int BytesPerToken(const DecodeShape& shape) {
   return (shape.head_dim + shape.value_dim) * SizeOf(shape.kv_dtype);
 }
 
-// Bytes that the CTA with the longest range reads, in whole tiles.
-double BytesPerCta(const DecodePlan& plan) {
-  const int64_t tiles = CeilDiv(NumTiles(ExpectedTokensRead(plan.shape)),
+// Tokens that a sequence of `context_len` reads.
+int TokensRead(const DecodeShape& shape, int64_t context_len) {
+  int64_t seen = context_len;
+  // Where in its chunk the newest token is depends on the length: the whole.
+  for (int64_t limit : {shape.window, shape.attention_chunk}) {
+    if (limit > 0) seen = std::min(seen, limit + shape.q_len - 1);
+  }
+  return static_cast<int>(std::min(context_len, seen + shape.sink_tokens));
+}
+
+// Bytes that a CTA reads of a sequence of `context_len`, in whole tiles.
+double BytesPerCta(const DecodePlan& plan, int context_len) {
+  const int64_t tiles = CeilDiv(NumTiles(TokensRead(plan.shape, context_len)),
                                 int64_t{plan.num_splits});
   return static_cast<double>(tiles * kTileTokens) * BytesPerToken(plan.shape);
+}
+
+// Bytes of the unit that ends last. Chunks are small, and given to whoever is
+// free: no unit has more than its share and a bit.
+double BytesOfBusiestUnit(const DecodePlan& plan, const DeviceProfile& profile,
+                          int64_t ctas) {
+  const DecodeShape& shape = plan.shape;
+  if (plan.partition == Partition::kChunks) {
+    return static_cast<double>(plan.kv_bytes) / profile.num_units;
+  }
+  const double mean =
+      static_cast<double>(ctas) * BytesPerCta(plan, shape.expected_context_len);
+  if (shape.lengths == LengthSpread::kUniform) return mean;
+  return std::max(mean, BytesPerCta(plan, shape.max_context_len));
 }
 
 // How many busy units would saturate the memory, when each of them runs
@@ -87,13 +111,7 @@ int ResidentCtas(const InstanceConfig& config, const DeviceProfile& profile) {
 }
 
 int ExpectedTokensRead(const DecodeShape& shape) {
-  const int64_t all = shape.expected_context_len;
-  int64_t seen = all;
-  // Where in its chunk the newest token is depends on the length: the whole.
-  for (int64_t limit : {shape.window, shape.attention_chunk}) {
-    if (limit > 0) seen = std::min(seen, limit + shape.q_len - 1);
-  }
-  return static_cast<int>(std::min(all, seen + shape.sink_tokens));
+  return TokensRead(shape, shape.expected_context_len);
 }
 
 int64_t KvBytes(const DecodeShape& shape) {
@@ -106,8 +124,7 @@ double PredictUs(const DecodePlan& plan, const DeviceProfile& profile) {
   const int64_t busiest_ctas = CeilDiv(plan.num_ctas, profile.num_units);
   const int64_t ctas_at_once =
       std::clamp<int64_t>(busiest_ctas, 1, plan.resident_ctas);
-  const double busiest_bytes =
-      static_cast<double>(busiest_ctas) * BytesPerCta(plan);
+  const double busiest_bytes = BytesOfBusiestUnit(plan, profile, busiest_ctas);
   const double bytes =
       RoundedMax(static_cast<double>(plan.kv_bytes),
                  busiest_bytes * KneeOf(plan, profile, ctas_at_once),

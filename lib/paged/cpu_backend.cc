@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/baseline/thrust_decode.h"
+#include "kernels/core/schedule.h"
 #include "kernels/cpu/append_kernels.h"
 #include "kernels/cpu/copy_kernels.h"
 #include "kernels/cpu/decode_kernels.h"
@@ -19,6 +20,7 @@
 #include "paged/internal/cpu_kernels.h"
 #include "paged/internal/lower.h"
 #include "paged/internal/run_checks.h"
+#include "paged/internal/schedule.h"
 #include "paged/internal/status_macros.h"
 
 namespace paged {
@@ -65,6 +67,9 @@ class CpuBackend final : public Backend {
     return absl::OkStatus();
   }
 
+  absl::Status MakeSchedule(const DecodePlan& plan, const int32_t* context_lens,
+                            Schedule& schedule, Stream stream) override;
+
   absl::Status Run(const DecodePlan& plan, const DecodeArgs& args,
                    const RunContext& context) override;
 
@@ -92,6 +97,8 @@ class CpuBackend final : public Backend {
   void RunV1Kernels(const DecodeElements& elements, const DecodeParams& params);
   void RunSplitKKernels(const DecodeElements& elements,
                         const DecodeParams& params);
+  void RunChunkKernels(const DecodeElements& elements,
+                       const DecodeParams& params);
 
   absl::StatusOr<const SimdKernels*> simd_;  // null: the scalar ones
   ThreadPool pool_;
@@ -140,6 +147,25 @@ void CpuBackend::RunSplitKKernels(const DecodeElements& elements,
   }
 }
 
+void CpuBackend::RunChunkKernels(const DecodeElements& elements,
+                                 const DecodeParams& params) {
+  if (const SimdKernels* simd = *simd_) {
+    RunSimdChunks(*simd, elements, params, pool_);
+  } else {
+    RunChunks(elements, params, pool_);
+  }
+}
+
+absl::Status CpuBackend::MakeSchedule(const DecodePlan& plan,
+                                      const int32_t* context_lens,
+                                      Schedule& schedule, Stream) {
+  PAGED_ASSIGN_OR_RETURN(
+      const ScheduleParams params,
+      internal::LowerSchedule(plan, context_lens, profile_, schedule));
+  paged::MakeSchedule(params);
+  return absl::OkStatus();
+}
+
 absl::Status CpuBackend::Run(const DecodePlan& plan, const DecodeArgs& args,
                              const RunContext& context) {
   PAGED_RETURN_IF_ERROR(simd_.status());
@@ -152,7 +178,14 @@ absl::Status CpuBackend::Run(const DecodePlan& plan, const DecodeArgs& args,
       RunV1Kernels(elements, launch.params);
       return absl::OkStatus();
     case Variant::kSplitK:
-      RunSplitKKernels(elements, launch.params);
+      if (launch.partition == Partition::kSplits) {
+        RunSplitKKernels(elements, launch.params);
+        return absl::OkStatus();
+      }
+      if (launch.own_schedule.schedule.header != nullptr) {
+        paged::MakeSchedule(launch.own_schedule);
+      }
+      RunChunkKernels(elements, launch.params);
       return absl::OkStatus();
     case Variant::kReference:
       RunReference(elements, launch.params);

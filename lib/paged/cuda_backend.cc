@@ -14,6 +14,7 @@
 #include "paged/internal/cuda_status.h"
 #include "paged/internal/lower.h"
 #include "paged/internal/run_checks.h"
+#include "paged/internal/schedule.h"
 #include "paged/internal/status_macros.h"
 
 namespace paged {
@@ -35,8 +36,9 @@ absl::StatusOr<const DecodeKernel*> KernelOf(const DecodePlan& plan) {
   return kernel;
 }
 
-KernelEnding EndingOf(Reduction reduction) {
-  switch (reduction) {
+KernelEnding EndingOf(const DecodePlan& plan) {
+  if (plan.partition == Partition::kChunks) return KernelEnding::kChunks;
+  switch (plan.reduction) {
     case Reduction::kSecondPass:
       return KernelEnding::kPartial;
     case Reduction::kCluster:
@@ -73,6 +75,8 @@ class CudaBackend final : public Backend {
   absl::StatusOr<Workspace> Reserve(std::size_t bytes) override;
   absl::Status InitWorkspace(const DecodePlan& plan,
                              const RunContext& context) override;
+  absl::Status MakeSchedule(const DecodePlan& plan, const int32_t* context_lens,
+                            Schedule& schedule, Stream stream) override;
   absl::Status Run(const DecodePlan& plan, const DecodeArgs& args,
                    const RunContext& context) override;
   absl::Status AppendKv(const AppendKvArgs& args, Stream stream) override;
@@ -126,6 +130,9 @@ absl::Status CudaBackend::Prepare(const DecodePlan& plan) {
   PAGED_ASSIGN_OR_RETURN(const DecodeKernel* kernel, KernelOf(plan));
   PAGED_RETURN_IF_ERROR(
       CudaStatus(PrepareDecodeKernel(*kernel), "decode kernel"));
+  if (plan.partition == Partition::kChunks) {
+    return CudaStatus(PrepareMakeSchedule(), "schedule kernel");
+  }
   if (plan.reduction == Reduction::kSecondPass) {
     return CudaStatus(PrepareReduceSplits(kernel->config.element),
                       "reduction kernel");
@@ -154,6 +161,18 @@ absl::Status CudaBackend::InitWorkspace(const DecodePlan& plan,
                     "control area");
 }
 
+absl::Status CudaBackend::MakeSchedule(const DecodePlan& plan,
+                                       const int32_t* context_lens,
+                                       Schedule& schedule, Stream stream) {
+  PAGED_ASSIGN_OR_RETURN(
+      const ScheduleParams params,
+      internal::LowerSchedule(plan, context_lens, profile_, schedule));
+  if (params.num_seqs == 0) return absl::OkStatus();
+  const DeviceGuard guard(device_);
+  PAGED_RETURN_IF_ERROR(guard.status());
+  return CudaStatus(LaunchMakeSchedule(params, stream), "schedule kernel");
+}
+
 absl::Status CudaBackend::Run(const DecodePlan& plan, const DecodeArgs& args,
                               const RunContext& context) {
   PAGED_ASSIGN_OR_RETURN(const internal::Launch launch,
@@ -167,7 +186,12 @@ absl::Status CudaBackend::Run(const DecodePlan& plan, const DecodeArgs& args,
                         launch.workspace.bytes, context.stream));
   }
   PAGED_ASSIGN_OR_RETURN(const DecodeKernel* kernel, KernelOf(plan));
-  const KernelEnding ending = EndingOf(launch.reduction);
+  const KernelEnding ending = EndingOf(plan);
+  if (launch.own_schedule.schedule.header != nullptr) {
+    PAGED_RETURN_IF_ERROR(
+        CudaStatus(LaunchMakeSchedule(launch.own_schedule, context.stream),
+                   "schedule kernel"));
+  }
   PAGED_RETURN_IF_ERROR(CudaStatus(
       kernel->Launch(ending, launch.params, context.stream), "decode kernel"));
   if (ending != KernelEnding::kPartial) return absl::OkStatus();

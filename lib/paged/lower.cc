@@ -6,6 +6,7 @@
 #include "kernels/baseline/thrust_decode.h"
 #include "kernels/core/online_softmax.h"
 #include "paged/internal/run_checks.h"
+#include "paged/internal/schedule.h"
 #include "paged/internal/status_macros.h"
 
 namespace paged::internal {
@@ -45,8 +46,9 @@ absl::string_view FirstDifference(const DecodeShape& a, const DecodeShape& b) {
 }
 
 absl::Status CheckSameShape(const DecodePlan& plan, DecodeShape shape) {
-  // It guided the plan's choice, and means nothing for the run.
+  // These guided the plan's choice, and mean nothing for the run.
   shape.expected_context_len = plan.shape.expected_context_len;
+  shape.lengths = plan.shape.lengths;
   if (shape == plan.shape) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("args.shape must be the shape that the plan was made for; ",
@@ -103,9 +105,11 @@ WorkspaceLayout WorkspaceLayoutOf(const DecodePlan& plan) {
     return {};
   }
   const DecodeShape& s = plan.shape;
-  const std::size_t num_rows = static_cast<std::size_t>(s.num_seqs) *
+  const int64_t partials = plan.partition == Partition::kChunks
+                               ? MaxPartials(plan.chunking.max_extra_chunks)
+                               : MaxItems(plan);
+  const std::size_t num_rows = static_cast<std::size_t>(partials) *
                                static_cast<std::size_t>(plan.num_row_tiles) *
-                               static_cast<std::size_t>(plan.num_splits) *
                                static_cast<std::size_t>(s.num_kv_heads) *
                                static_cast<std::size_t>(plan.rows_per_item);
   WorkspaceLayout layout{.control_bytes = kControlBytes,
@@ -115,6 +119,10 @@ WorkspaceLayout WorkspaceLayoutOf(const DecodePlan& plan) {
   layout.total_bytes =
       layout.values_offset +
       num_rows * static_cast<std::size_t>(s.value_dim) * sizeof(float);
+  if (plan.partition == Partition::kChunks) {
+    layout.schedule_offset = RoundUp(layout.total_bytes);
+    layout.total_bytes = layout.schedule_offset + ScheduleBytes(plan);
+  }
   return layout;
 }
 
@@ -139,6 +147,10 @@ DecodeParams ParamsOf(const DecodePlan& plan) {
           .query_offsets = nullptr,
           .tree_masks = nullptr,
           .partials = {},
+          .schedule = {},
+          .max_chunks = plan.partition == Partition::kChunks
+                            ? static_cast<int>(MaxItems(plan))
+                            : 0,
           .num_seqs = s.num_seqs,
           .q_len = s.q_len,
           .num_kv_heads = s.num_kv_heads,
@@ -161,23 +173,22 @@ DecodeParams ParamsOf(const DecodePlan& plan) {
 absl::StatusOr<Launch> Lower(const DecodePlan& plan, const DecodeArgs& args,
                              const DeviceProfile& profile,
                              const RunContext& context) {
-  if (context.schedule != nullptr) {
-    return absl::UnimplementedError(
-        "schedule must be null: chunk lists are not built");
-  }
   PAGED_RETURN_IF_ERROR(CheckPlanDevice(plan, profile));
+  PAGED_RETURN_IF_ERROR(CheckSchedule(plan, context.schedule));
   PAGED_ASSIGN_OR_RETURN(const DecodeProblem problem, Validate(args));
   PAGED_RETURN_IF_ERROR(CheckSameShape(plan, problem.shape()));
   PAGED_RETURN_IF_ERROR(CheckPointers(args, profile.kind));
   PAGED_RETURN_IF_ERROR(CheckWorkspace(plan, context.workspace, profile.kind));
 
   Launch launch{.variant = plan.variant,
+                .partition = plan.partition,
                 .reduction = plan.reduction,
                 .query_element = KindOf(plan.shape.query_dtype),
                 .kv_element = KindOf(plan.shape.kv_dtype),
                 .instance = {plan.instance.warps, plan.instance.stages},
                 .params = ParamsOf(plan),
-                .workspace = context.workspace};
+                .workspace = context.workspace,
+                .own_schedule = {}};
   DecodeParams& params = launch.params;
   // A view's type says where a tensor lies, not that it is written.
   params.query.data = const_cast<void*>(args.query);
@@ -200,6 +211,14 @@ absl::StatusOr<Launch> Lower(const DecodePlan& plan, const DecodeArgs& args,
         reinterpret_cast<float*>(base + layout.values_offset)};
     if (plan.reduction == Reduction::kLastCta) {
       params.arrivals = reinterpret_cast<uint32_t*>(base);
+    }
+    if (plan.partition == Partition::kChunks) {
+      const ScheduleParams own = ScheduleParamsOf(
+          plan, args.context_lens, base + layout.schedule_offset);
+      if (context.schedule == nullptr) launch.own_schedule = own;
+      params.schedule = context.schedule == nullptr
+                            ? own.schedule
+                            : ViewOf(context.schedule->data);
     }
   }
   if (plan.variant == Variant::kThrust) {

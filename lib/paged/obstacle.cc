@@ -43,7 +43,8 @@ std::string Describe(Obstacle obstacle, const DecodePlan& plan,
           "num_seqs * num_kv_heads * row tiles * splits must be at most "
           "2147483647; got ",
           plan.shape.num_seqs, " * ", plan.shape.num_kv_heads, " * ",
-          plan.num_row_tiles, " * ", plan.num_splits);
+          plan.num_row_tiles, " * ", plan.num_splits,
+          plan.partition == Partition::kChunks ? " and chunks" : "");
   }
   return "";
 }

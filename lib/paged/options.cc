@@ -14,6 +14,7 @@ namespace {
 constexpr char kVariantVariable[] = "PAGED_VARIANT";
 constexpr char kSplitsVariable[] = "PAGED_SPLITS";
 constexpr char kReductionVariable[] = "PAGED_REDUCTION";
+constexpr char kPartitionVariable[] = "PAGED_PARTITION";
 constexpr char kVerboseVariable[] = "PAGED_VERBOSE";
 
 constexpr std::array kVariants = {Variant::kAuto, Variant::kV1,
@@ -23,6 +24,10 @@ constexpr std::array kVariants = {Variant::kAuto, Variant::kV1,
 constexpr std::array kReductions = {Reduction::kAuto, Reduction::kSecondPass,
                                     Reduction::kCluster, Reduction::kLastCta};
 
+constexpr std::array kPartitions = {Partition::kAuto, Partition::kWhole,
+                                    Partition::kSplits, Partition::kChunks};
+
+constexpr char kAllowedPartitions[] = "auto, whole, splits or chunks";
 constexpr char kAllowedReductions[] = "auto, second_pass, cluster or last_cta";
 
 absl::Status Refuse(absl::string_view field, absl::string_view allowed,
@@ -46,6 +51,14 @@ absl::StatusOr<Reduction> ParseReductionOf(absl::string_view field,
     if (NameOf(reduction) == name) return reduction;
   }
   return Refuse(field, kAllowedReductions, name);
+}
+
+absl::StatusOr<Partition> ParsePartitionOf(absl::string_view field,
+                                           absl::string_view name) {
+  for (Partition partition : kPartitions) {
+    if (NameOf(partition) == name) return partition;
+  }
+  return Refuse(field, kAllowedPartitions, name);
 }
 
 absl::StatusOr<int> ParseSplitsOf(absl::string_view field,
@@ -85,9 +98,55 @@ absl::Status FillFromEnvironment(const EnvLookup& env, DecodeOptions& options) {
       options.reduction_source = OptionSource::kEnvironment;
     }
   }
+  if (!options.partition.has_value()) {
+    if (const auto text = LookUp(env, kPartitionVariable)) {
+      PAGED_ASSIGN_OR_RETURN(options.partition,
+                             ParsePartitionOf(kPartitionVariable, *text));
+      options.partition_source = OptionSource::kEnvironment;
+    }
+  }
   if (const auto text = LookUp(env, kVerboseVariable)) {
     if (*text != "dispatch") return Refuse(kVerboseVariable, "dispatch", *text);
     options.print_dispatch = true;
+  }
+  return absl::OkStatus();
+}
+
+// A partition leaves no room for some of the other options.
+absl::Status CheckPartition(const DecodeOptions& options) {
+  const Partition partition = options.partition.value_or(Partition::kAuto);
+  const char* field = options.partition_source == OptionSource::kEnvironment
+                          ? kPartitionVariable
+                          : "partition";
+  if (partition > Partition::kChunks) {
+    return Refuse(field, kAllowedPartitions,
+                  absl::StrCat("Partition(", static_cast<int>(partition), ")"));
+  }
+  if (partition == Partition::kAuto) return absl::OkStatus();
+  const Variant variant = options.variant.value_or(Variant::kAuto);
+  if (variant == Variant::kThrust || variant == Variant::kReference) {
+    return Refuse(field, absl::StrCat("auto with variant ", NameOf(variant)),
+                  NameOf(partition));
+  }
+  if ((variant == Variant::kV1) != (partition == Partition::kWhole) &&
+      variant != Variant::kAuto) {
+    return Refuse(field,
+                  variant == Variant::kV1
+                      ? "auto or whole with variant v1"
+                      : "auto, splits or chunks with variant split_k",
+                  NameOf(partition));
+  }
+  const int splits = options.splits.value_or(0);
+  if (partition == Partition::kWhole
+          ? splits > 1
+          : partition == Partition::kChunks && splits != 0) {
+    return Refuse(field, absl::StrCat("auto or splits with splits ", splits),
+                  NameOf(partition));
+  }
+  if (partition == Partition::kChunks &&
+      options.reduction == Reduction::kCluster) {
+    return Refuse(field, "auto or splits with reduction cluster",
+                  NameOf(partition));
   }
   return absl::OkStatus();
 }
@@ -129,7 +188,7 @@ absl::Status CheckOptions(const DecodeOptions& options) {
         variant_from_env ? "PAGED_VARIANT=" : "variant ", NameOf(variant),
         "; got ", splits));
   }
-  return absl::OkStatus();
+  return CheckPartition(options);
 }
 
 }  // namespace
@@ -166,6 +225,20 @@ absl::string_view NameOf(Reduction reduction) {
   return "unknown";
 }
 
+absl::string_view NameOf(Partition partition) {
+  switch (partition) {
+    case Partition::kAuto:
+      return "auto";
+    case Partition::kWhole:
+      return "whole";
+    case Partition::kSplits:
+      return "splits";
+    case Partition::kChunks:
+      return "chunks";
+  }
+  return "unknown";
+}
+
 absl::string_view NameOf(HeadPacking packing) {
   return packing == HeadPacking::kOn ? "on" : "off";
 }
@@ -176,6 +249,10 @@ absl::StatusOr<Variant> ParseVariant(absl::string_view name) {
 
 absl::StatusOr<Reduction> ParseReduction(absl::string_view name) {
   return ParseReductionOf("reduction", name);
+}
+
+absl::StatusOr<Partition> ParsePartition(absl::string_view name) {
+  return ParsePartitionOf("partition", name);
 }
 
 absl::StatusOr<HeadPacking> ParseHeadPacking(absl::string_view name) {

@@ -12,6 +12,7 @@
 //
 //     PAGED_VARIANT   auto | v1 | split_k | thrust | reference
 //     PAGED_SPLITS    0 (automatic) to 1024
+//     PAGED_PARTITION auto | whole | splits | chunks
 //     PAGED_REDUCTION auto | second_pass | cluster | last_cta
 //     PAGED_VERBOSE   dispatch: one line on stderr per distinct decision
 #ifndef PAGED_LIB_PAGED_OPTIONS_H_
@@ -45,6 +46,14 @@ enum class Reduction : uint8_t {
   kLastCta,     // by the last CTA to arrive, on any GPU
 };
 
+// How a sequence's tiles are shared out.
+enum class Partition : uint8_t {
+  kAuto,
+  kWhole,   // not at all: v1
+  kSplits,  // into a fixed number
+  kChunks,  // as a schedule says, which is made from the lengths
+};
+
 // Whether the q heads that share a kv head share one read of it.
 enum class HeadPacking : uint8_t { kOn, kOff };
 
@@ -68,6 +77,7 @@ struct DecodeOptions {
   std::optional<Variant> variant = {};
   std::optional<int> splits = {};  // 0 is automatic
   std::optional<Reduction> reduction = {};
+  std::optional<Partition> partition = {};
   HeadPacking head_packing = HeadPacking::kOn;
   std::optional<InstanceChoice> instance = {};
 
@@ -75,16 +85,19 @@ struct DecodeOptions {
   OptionSource variant_source = OptionSource::kCode;
   OptionSource splits_source = OptionSource::kCode;
   OptionSource reduction_source = OptionSource::kCode;
+  OptionSource partition_source = OptionSource::kCode;
   bool print_dispatch = false;
 };
 
 absl::string_view NameOf(Variant variant);
 absl::string_view NameOf(Reduction reduction);
+absl::string_view NameOf(Partition partition);
 absl::string_view NameOf(HeadPacking packing);
 
 // The inverse of NameOf. InvalidArgument lists what is allowed.
 absl::StatusOr<Variant> ParseVariant(absl::string_view name);
 absl::StatusOr<Reduction> ParseReduction(absl::string_view name);
+absl::StatusOr<Partition> ParsePartition(absl::string_view name);
 absl::StatusOr<HeadPacking> ParseHeadPacking(absl::string_view name);
 
 // Looks a variable up; empty optional when it is not set.
@@ -93,7 +106,8 @@ using EnvLookup =
 
 // Fills what the code left open from the environment, and checks the whole.
 // InvalidArgument names the variable or field, its value and what is allowed:
-// unknown words, counts out of range, v1 with more than one split.
+// unknown words, counts out of range, v1 with more than one split, a partition
+// that the variant, the splits or the reduction rule out.
 absl::StatusOr<DecodeOptions> ResolveOptions(DecodeOptions options,
                                              const EnvLookup& env);
 

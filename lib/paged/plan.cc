@@ -28,10 +28,6 @@ uint64_t HashOf(Fields... fields) {
 
 }  // namespace
 
-absl::string_view NameOf(Partition partition) {
-  return partition == Partition::kWhole ? "whole" : "splits";
-}
-
 absl::string_view NameOf(DecidedBy decided_by) {
   switch (decided_by) {
     case DecidedBy::kCostModel:
@@ -44,6 +40,10 @@ absl::string_view NameOf(DecidedBy decided_by) {
       return "PAGED_VARIANT";
     case DecidedBy::kSplitsEnv:
       return "PAGED_SPLITS";
+    case DecidedBy::kPartitionOption:
+      return "--partition";
+    case DecidedBy::kPartitionEnv:
+      return "PAGED_PARTITION";
   }
   return "unknown";
 }

@@ -31,15 +31,14 @@
 
 namespace paged {
 
-// How a sequence's tiles are shared out.
-enum class Partition : uint8_t { kWhole, kSplits };
-
 enum class DecidedBy : uint8_t {
   kCostModel,
   kVariantOption,
   kSplitsOption,
   kVariantEnv,
   kSplitsEnv,
+  kPartitionOption,
+  kPartitionEnv,
 };
 
 // A compiled kernel. On a CPU warps and stages are 0.
@@ -52,11 +51,19 @@ struct Instance {
   friend bool operator==(const Instance&, const Instance&) = default;
 };
 
+// How the partition `chunks` may cut a batch.
+struct Chunking {
+  int first_rung = 0;        // of the ladder of chunk sizes; the smallest
+  int max_extra_chunks = 0;  // beyond one per sequence
+  friend bool operator==(const Chunking&, const Chunking&) = default;
+};
+
 // A plain value of fixed size: comparable, printable, made without a device.
 struct DecodePlan {
   Variant variant = Variant::kV1;
   Partition partition = Partition::kWhole;
   int num_splits = 1;
+  Chunking chunking = {};
   Reduction reduction = Reduction::kNone;
   Instance instance = {};
 
@@ -75,6 +82,8 @@ struct DecodePlan {
   // Of the control area, which InitWorkspace zeroes once, and of all of it.
   std::size_t control_bytes = 0;
   std::size_t workspace_bytes = 0;
+  // Of a schedule; 0 but for the partition chunks.
+  std::size_t schedule_bytes = 0;
 
   // What the plan was made for; running it on anything else is refused.
   DecodeShape shape = {};
@@ -83,8 +92,7 @@ struct DecodePlan {
   friend bool operator==(const DecodePlan&, const DecodePlan&) = default;
 };
 
-absl::string_view NameOf(Partition partition);
-// "cost_model", "--variant", "--splits", "PAGED_VARIANT", "PAGED_SPLITS".
+// "cost_model", "--variant", "--splits", "--partition", "PAGED_VARIANT", ...
 absl::string_view NameOf(DecidedBy decided_by);
 // "fp16_d128_w8s2"; "fp16_d128_cpu" on a CPU; "fp16_d128_general_cpu" for what
 // masks and modifies scores.

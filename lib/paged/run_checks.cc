@@ -32,17 +32,23 @@ absl::Status CheckAligned(const char* field, const void* pointer,
                                                  absl::Hex(address)));
 }
 
-absl::Status CheckWorkspace(const DecodePlan& plan, const Workspace& workspace,
-                            DeviceKind kind) {
-  if (plan.workspace_bytes == 0) return absl::OkStatus();
-  if (workspace.bytes < plan.workspace_bytes || workspace.data == nullptr) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "workspace must hold ", plan.workspace_bytes, " bytes; got ",
-        workspace.data == nullptr ? 0 : workspace.bytes));
+absl::Status CheckMemory(const char* field, std::size_t needed,
+                         const void* data, std::size_t bytes, DeviceKind kind) {
+  if (needed == 0) return absl::OkStatus();
+  if (bytes < needed || data == nullptr) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(field, " must hold ", needed, " bytes; got ",
+                     data == nullptr ? 0 : bytes));
   }
   return CheckAligned(
-      "workspace", workspace.data,
+      field, data,
       kind == DeviceKind::kCuda ? kWorkspaceAlignment : kCpuWorkspaceAlignment);
+}
+
+absl::Status CheckWorkspace(const DecodePlan& plan, const Workspace& workspace,
+                            DeviceKind kind) {
+  return CheckMemory("workspace", plan.workspace_bytes, workspace.data,
+                     workspace.bytes, kind);
 }
 
 absl::Status ToStatus(ThrustStatus status) {

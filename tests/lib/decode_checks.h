@@ -43,9 +43,9 @@ inline int64_t NumTriples(const DecodePlan& plan) {
          plan.num_row_tiles;
 }
 
-// v1, and split_k with each of `splits` under every reduction: the plan that
-// ran is the one that was asked for, its result is near the oracle, and no bit
-// depends on the reduction.
+// v1, the chunks of a schedule, and split_k with each of `splits` under every
+// reduction: the plan that ran is the one that was asked for, its result is near
+// the oracle, and no bit depends on the reduction.
 inline void ExpectRight(BackendKind kind, const Problem& problem,
                         const std::vector<int>& splits = {3}) {
   const Oracle oracle = OracleFor(kind, problem);
@@ -54,6 +54,10 @@ inline void ExpectRight(BackendKind kind, const Problem& problem,
   ASSERT_TRUE(v1.ok()) << v1.status();
   EXPECT_EQ(v1->plan.variant, Variant::kV1);
   EXPECT_TRUE(IsNear(*v1, oracle));
+  absl::StatusOr<DecodeResult> chunks = session.Run(ForceChunks());
+  ASSERT_TRUE(chunks.ok()) << chunks.status();
+  EXPECT_EQ(chunks->plan.partition, Partition::kChunks);
+  EXPECT_TRUE(IsNear(*chunks, oracle));
   for (int count : splits) {
     absl::StatusOr<DecodeResult> first;
     for (Reduction reduction :

@@ -53,6 +53,7 @@ TEST_P(CudaGraphTest, AGraphCapturedAtLengthOneServesEveryLength) {
   std::vector<DecodeOptions> plans = ForcedPlans(backend());
   plans.push_back(DecodeOptions{});
   plans.push_back(ForceSplits(64));
+  plans.push_back(ForceChunks());
   for (const DecodeOptions& options : plans) {
     DecodeSession session(kind(), problem);
     const DecodePlan plan = session.Plan(options).value();
@@ -82,7 +83,9 @@ TEST_P(CudaGraphTest, AGraphCapturedAtLengthOneServesEveryLength) {
 
 TEST_P(CudaGraphTest, AReplayEqualsAnEagerRunToTheBit) {
   const Problem problem = MakeProblem(Capacity(dtype()));
-  for (const DecodeOptions& options : ForcedPlans(backend())) {
+  std::vector<DecodeOptions> plans = ForcedPlans(backend());
+  plans.push_back(ForceChunks());
+  for (const DecodeOptions& options : plans) {
     DecodeSession session(kind(), problem);
     const DecodePlan plan = session.Plan(options).value();
     CudaStream stream;
@@ -156,10 +159,13 @@ TEST_P(CudaGraphTest, ThreadsWithTheirOwnStreamsDoNotDisturbEachOther) {
 // BR-091, 092: one bit pattern, ten thousand times, under every reduction.
 TEST_P(CudaGraphTest, TenThousandRunsGiveTheSameBits) {
   const Problem problem = MakeProblem(Capacity(dtype()));
+  std::vector<DecodeOptions> plans = {ForceV1(), ForceChunks()};
   for (Reduction reduction : ReductionsOf(backend(), 8)) {
+    plans.push_back(ForceSplits(8));
+    plans.back().reduction = reduction;
+  }
+  for (const DecodeOptions& options : plans) {
     DecodeSession session(kind(), problem);
-    DecodeOptions options = ForceSplits(8);
-    options.reduction = reduction;
     const DecodePlan plan = session.Plan(options).value();
     CudaStream stream;
     const PoisonedWorkspace workspace(kind(), plan, stream.get());

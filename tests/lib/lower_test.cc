@@ -91,8 +91,8 @@ TEST(LowerTest, PartialsLieInsideTheWorkspaceAndApart) {
   const auto base = reinterpret_cast<std::uintptr_t>(launch.workspace.data);
   const auto states = reinterpret_cast<std::uintptr_t>(p.partials.states);
   const auto values = reinterpret_cast<std::uintptr_t>(p.partials.values);
-  const int64_t num_rows =
-      PartialRow(p, FirstPartial(p, p.num_seqs, 0), 0, 0);  // one past the last
+  const int64_t num_rows = PartialRow(p, SplitPartials(p, NumItems(p)).first, 0,
+                                      0);  // one past the last
   EXPECT_GE(states, base + lower.plan.control_bytes);
   EXPECT_GE(values,
             states + static_cast<std::size_t>(num_rows) * sizeof(SoftmaxState));
@@ -218,12 +218,6 @@ TEST(LowerTest, NullPointersAreRefusedAsInValidate) {
   Fixture lower;
   lower.args.query = nullptr;
   EXPECT_EQ(lower().status().message(), "query must not be null");
-}
-
-TEST(LowerTest, AScheduleIsNotBuilt) {
-  Fixture lower;
-  lower.context.schedule = At<const Schedule>(0x80000);
-  EXPECT_EQ(lower().status().code(), absl::StatusCode::kUnimplemented);
 }
 
 }  // namespace

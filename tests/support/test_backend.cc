@@ -109,6 +109,8 @@ void BackendTest::SetUp() {
   backend_ = *backend;
 }
 
+DecodeOptions ForceChunks() { return {.partition = Partition::kChunks}; }
+
 DecodeOptions ForceV1() { return ForceVariant(Variant::kV1); }
 
 DecodeOptions ForceSplits(int splits) {

@@ -52,6 +52,7 @@ class BackendTest : public ::testing::TestWithParam<BackendCase> {
 // Options that force v1, and split_k with `splits` and a second pass.
 DecodeOptions ForceV1();
 DecodeOptions ForceSplits(int splits);
+DecodeOptions ForceChunks();
 DecodeOptions ForceVariant(Variant variant);
 
 }  // namespace paged::testing

@@ -9,6 +9,7 @@
 #include "kernels/core/append_params.h"
 #include "kernels/core/instance.h"
 #include "kernels/core/kernel_params.h"
+#include "kernels/core/schedule.h"
 #include "paged/append_kv.h"
 #include "paged/args.h"
 #include "paged/backend.h"
@@ -31,12 +32,13 @@ struct WorkspaceLayout {
   std::size_t control_bytes = 0;
   std::size_t states_offset = 0;
   std::size_t values_offset = 0;
+  std::size_t schedule_offset = 0;  // of a run that is given none
   std::size_t total_bytes = 0;
 };
 inline constexpr std::size_t kWorkspaceAlignment = 256;
 
-// From the plan's variant, partition, row tiles and shape; its bytes are not
-// read.
+// From the plan's variant, partition, chunking, row tiles and shape; its bytes
+// are not read.
 WorkspaceLayout WorkspaceLayoutOf(const DecodePlan& plan);
 
 // All of the kernel parameters but the pointers.
@@ -45,12 +47,15 @@ DecodeParams ParamsOf(const DecodePlan& plan);
 // What a kernel layer is asked to launch. Pure data; no device is touched.
 struct Launch {
   Variant variant;
+  Partition partition;
   Reduction reduction;
   ElementKind query_element;  // the output's as well
   ElementKind kv_element;
   InstanceShape instance;  // CUDA only
   DecodeParams params;
   Workspace workspace;  // of the thrust variant
+  // A schedule to make before anything else; without a place, none.
+  ScheduleParams own_schedule;
 };
 
 // InvalidArgument for a pointer that is not aligned as the device wants it.
@@ -59,8 +64,8 @@ absl::Status CheckPointers(const DecodeArgs& args, DeviceKind kind);
 // Binds the pointers of `args` and the workspace to a plan. InvalidArgument as
 // Validate, and on CUDA for pointers that are not aligned to 16 bytes;
 // FailedPrecondition when the plan is of another shape or device;
-// ResourceExhausted when the workspace is too small; Unimplemented with a
-// schedule.
+// ResourceExhausted when the workspace is too small; for a schedule as
+// Backend::Run.
 absl::StatusOr<Launch> Lower(const DecodePlan& plan, const DecodeArgs& args,
                              const DeviceProfile& profile,
                              const RunContext& context);

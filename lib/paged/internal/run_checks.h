@@ -20,6 +20,11 @@ absl::Status CheckPlanDevice(const DecodePlan& plan,
 absl::Status CheckAligned(const char* field, const void* pointer,
                           std::size_t alignment);
 
+// ResourceExhausted for less than `needed` bytes, InvalidArgument for memory
+// that is not aligned as a workspace is.
+absl::Status CheckMemory(const char* field, std::size_t needed,
+                         const void* data, std::size_t bytes, DeviceKind kind);
+
 // ResourceExhausted for less than the plan needs, InvalidArgument for a
 // workspace that is not aligned.
 absl::Status CheckWorkspace(const DecodePlan& plan, const Workspace& workspace,

@@ -140,7 +140,7 @@ TEST(PartitionTest, TheWholeOfASequenceIsItsOnlySplit) {
   }
 }
 
-// The reduction finds split s of (sequence, row tile) at FirstPartial + s.
+// The reduction finds split s of an item at SplitPartials + s.
 TEST(PartitionTest, PartialsOfOneRowTileAreNeighboursInSplitOrder) {
   const std::vector<int32_t> lens = {500, 3};
   DecodeParams p;
@@ -165,8 +165,10 @@ TEST(PartitionTest, PartialsOfOneRowTileAreNeighboursInSplitOrder) {
                 return a.partial < b.partial;
               });
     for (std::size_t s = 0; s < items.size(); ++s) {
-      EXPECT_EQ(items[s].partial, FirstPartial(p, key.first, key.second) +
-                                      static_cast<int64_t>(s));
+      EXPECT_EQ(
+          items[s].partial,
+          SplitPartials(p, key.first * p.num_row_tiles + key.second).first +
+              static_cast<int64_t>(s));
       EXPECT_EQ(items[s].first_tile, static_cast<int>(s));
     }
   }
