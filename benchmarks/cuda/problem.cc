@@ -155,9 +155,9 @@ absl::StatusOr<TimedGraph> CudaProblem::CaptureGather(PlannedDecode& decode,
             internal::Lower(plan, Args(SetOf(cache, call)), backend_.profile(),
                             ContextOf(decode));
         if (!launch.ok()) return launch.status();
-        const cudaError_t error =
-            LaunchGather(shape_.head_dim, instance, launch->params,
-                         static_cast<uint32_t*>(sink_.get()), stream_);
+        const cudaError_t error = LaunchGather(
+            shape_.head_dim, instance, launch->params, launch->starts_early,
+            static_cast<uint32_t*>(sink_.get()), stream_);
         if (error == cudaSuccess) return absl::OkStatus();
         return absl::InternalError(
             absl::StrCat("LaunchGather: ", cudaGetErrorString(error)));

@@ -53,8 +53,10 @@ inline constexpr std::array kInstanceShapes = {
 // Of the ending that needs the most, as ptxas 13.0 reports them for sm_90; a
 // GPU test holds them against CUDA's own report.
 constexpr int RegistersOf(int head_dim, InstanceShape shape) {
-  if (head_dim == 64) return shape.stages == 2 ? 122 : 121;
-  return 184;
+  if (head_dim == 64) {
+    return shape.warps == 4 ? 123 + shape.stages : 122 + shape.stages;
+  }
+  return shape.stages == 2 && shape.warps == 8 ? 187 : 189;
 }
 
 inline constexpr auto kInstances = [] {

@@ -43,6 +43,7 @@ template <IsDecodeInstance V>
 __global__ void __launch_bounds__(V::kThreads, V::kMinCtas)
     V1Kernel(const __grid_constant__ DecodeParams p) {
   extern __shared__ __align__(1024) char shared[];
+  WaitForGridBefore();
   const auto [index, kv_head] = ThisProgram(p);
   const WorkItem item = WholeItemAt(p, index);
   AttendRange<V>(p, item, kv_head, shared,
@@ -58,6 +59,7 @@ template <IsDecodeInstance V>
 __global__ void __launch_bounds__(V::kThreads, V::kMinCtas)
     SplitKKernel(const __grid_constant__ DecodeParams p) {
   extern __shared__ __align__(1024) char shared[];
+  WaitForGridBefore();
   const auto [index, kv_head] = ThisProgram(p);
   const WorkItem item = SplitItemAt(p, index, static_cast<int>(blockIdx.y));
   AttendRange<V>(p, item, kv_head, shared,
@@ -72,6 +74,7 @@ template <IsDecodeInstance V>
 __global__ void __launch_bounds__(V::kThreads, V::kMinCtas)
     ClusterKernel(const __grid_constant__ DecodeParams p) {
   extern __shared__ __align__(1024) char shared[];
+  WaitForGridBefore();
   const auto [index, kv_head] = ThisProgram(p);
   const int split = static_cast<int>(blockIdx.y);
   const WorkItem item = SplitItemAt(p, index, split);
@@ -125,6 +128,7 @@ template <IsDecodeInstance V>
 __global__ void __launch_bounds__(V::kThreads, V::kMinCtas)
     LastCtaKernel(const __grid_constant__ DecodeParams p) {
   extern __shared__ __align__(1024) char shared[];
+  WaitForGridBefore();
   const auto [index, kv_head] = ThisProgram(p);
   const WorkItem item = SplitItemAt(p, index, static_cast<int>(blockIdx.y));
   AttendRange<V>(p, item, kv_head, shared,
@@ -143,6 +147,7 @@ template <IsDecodeInstance V>
 __global__ void __launch_bounds__(V::kThreads, V::kMinCtas)
     ChunkKernel(const __grid_constant__ DecodeParams p) {
   extern __shared__ __align__(1024) char shared[];
+  WaitForGridBefore();
   const auto [index, kv_head] = ThisProgram(p);
   const RowTile rows = RowTileAt(p, index);
   // In one go: what lies past the last chunk is loaded and not used.
@@ -177,47 +182,56 @@ inline dim3 GridOf(const DecodeParams& p, int num_splits) {
 }
 
 template <IsDecodeInstance V>
-LaunchShape ShapeOf(const DecodeParams& p, int num_splits) {
+LaunchShape ShapeOf(const DecodeParams& p, int num_splits, bool starts_early) {
   return {.grid = GridOf(p, num_splits),
           .threads = V::kThreads,
-          .shared_bytes = V::kSharedBytes};
+          .shared_bytes = V::kSharedBytes,
+          .starts_early = starts_early};
 }
 
 template <IsDecodeInstance V>
-cudaError_t LaunchV1(const DecodeParams& p, cudaStream_t stream) {
-  return LaunchKernel(&V1Kernel<V>, ShapeOf<V>(p, 1), stream, p);
+cudaError_t LaunchV1(const DecodeParams& p, bool starts_early,
+                     cudaStream_t stream) {
+  return LaunchKernel(&V1Kernel<V>, ShapeOf<V>(p, 1, starts_early), stream, p);
 }
 
 template <IsDecodeInstance V>
-cudaError_t LaunchSplitK(const DecodeParams& p, cudaStream_t stream) {
-  return LaunchKernel(&SplitKKernel<V>, ShapeOf<V>(p, p.num_splits), stream, p);
+cudaError_t LaunchSplitK(const DecodeParams& p, bool starts_early,
+                         cudaStream_t stream) {
+  return LaunchKernel(&SplitKKernel<V>,
+                      ShapeOf<V>(p, p.num_splits, starts_early), stream, p);
 }
 
 template <IsDecodeInstance V>
-cudaError_t LaunchCluster(const DecodeParams& p, cudaStream_t stream) {
-  LaunchShape shape = ShapeOf<V>(p, p.num_splits);
+cudaError_t LaunchCluster(const DecodeParams& p, bool starts_early,
+                          cudaStream_t stream) {
+  LaunchShape shape = ShapeOf<V>(p, p.num_splits, starts_early);
   shape.cluster_splits = static_cast<unsigned>(p.num_splits);
   return LaunchKernel(&ClusterKernel<V>, shape, stream, p);
 }
 
 // CTAs side by side: (chunk, row tile, kv head), as many as there may be.
 template <IsDecodeInstance V>
-LaunchShape ShapeOfChunks(const DecodeParams& p) {
+LaunchShape ShapeOfChunks(const DecodeParams& p, bool starts_early) {
   const int64_t ctas = int64_t{p.max_chunks} * p.num_row_tiles * p.num_kv_heads;
   return {.grid = dim3(static_cast<unsigned>(ctas)),
           .threads = V::kThreads,
-          .shared_bytes = V::kSharedBytes};
+          .shared_bytes = V::kSharedBytes,
+          .starts_early = starts_early};
 }
 
 template <IsDecodeInstance V>
-cudaError_t LaunchChunks(const DecodeParams& p, cudaStream_t stream) {
-  return LaunchKernel(&ChunkKernel<V>, ShapeOfChunks<V>(p), stream, p);
+cudaError_t LaunchChunks(const DecodeParams& p, bool starts_early,
+                         cudaStream_t stream) {
+  return LaunchKernel(&ChunkKernel<V>, ShapeOfChunks<V>(p, starts_early),
+                      stream, p);
 }
 
 template <IsDecodeInstance V>
-cudaError_t LaunchLastCta(const DecodeParams& p, cudaStream_t stream) {
-  return LaunchKernel(&LastCtaKernel<V>, ShapeOf<V>(p, p.num_splits), stream,
-                      p);
+cudaError_t LaunchLastCta(const DecodeParams& p, bool starts_early,
+                          cudaStream_t stream) {
+  return LaunchKernel(&LastCtaKernel<V>,
+                      ShapeOf<V>(p, p.num_splits, starts_early), stream, p);
 }
 
 // In the order of KernelEnding.

@@ -20,6 +20,7 @@ template <IsDecodeInstance V>
 __global__ void __launch_bounds__(V::kThreads)
     GatherKernel(const __grid_constant__ DecodeParams p, uint32_t* sink) {
   extern __shared__ __align__(1024) char shared[];
+  WaitForGridBefore();
   const auto [index, kv_head] = ThisProgram(p);
   const bool has_schedule = p.max_chunks > 0;
   if (has_schedule && static_cast<int64_t>(index) >= NumChunkItems(p)) return;
@@ -40,20 +41,21 @@ __global__ void __launch_bounds__(V::kThreads)
   if (seen == 0x9e3779b9u) *sink = seen;
 }
 
-using GatherLaunch = cudaError_t (*)(const DecodeParams&, uint32_t*,
+using GatherLaunch = cudaError_t (*)(const DecodeParams&, bool, uint32_t*,
                                      cudaStream_t);
 
 template <IsDecodeInstance V>
-cudaError_t LaunchGatherOf(const DecodeParams& p, uint32_t* sink,
-                           cudaStream_t stream) {
+cudaError_t LaunchGatherOf(const DecodeParams& p, bool starts_early,
+                           uint32_t* sink, cudaStream_t stream) {
   const cudaError_t error = cudaFuncSetAttribute(
       &GatherKernel<V>, cudaFuncAttributeMaxDynamicSharedMemorySize,
       V::kSharedBytes);
   if (error != cudaSuccess) return error;
-  return LaunchKernel(
-      &GatherKernel<V>,
-      p.max_chunks > 0 ? ShapeOfChunks<V>(p) : ShapeOf<V>(p, p.num_splits),
-      stream, p, sink);
+  return LaunchKernel(&GatherKernel<V>,
+                      p.max_chunks > 0
+                          ? ShapeOfChunks<V>(p, starts_early)
+                          : ShapeOf<V>(p, p.num_splits, starts_early),
+                      stream, p, sink);
 }
 
 // Bytes are bytes: the instances of the first element serve all.
@@ -75,13 +77,13 @@ __global__ void FillKernel(uint16_t* data, int64_t count, uint32_t seed) {
 }  // namespace
 
 cudaError_t LaunchGather(int head_dim, InstanceShape shape,
-                         const DecodeParams& p, uint32_t* sink,
-                         cudaStream_t stream) {
+                         const DecodeParams& p, bool starts_early,
+                         uint32_t* sink, cudaStream_t stream) {
   static constexpr auto kLaunches =
       LaunchesOf(std::make_index_sequence<kInstancesPerElement>{});
   for (std::size_t i = 0; i < kLaunches.size(); ++i) {
     if (kInstances[i].head_dim == head_dim && kInstances[i].shape == shape) {
-      return kLaunches[i](p, sink, stream);
+      return kLaunches[i](p, starts_early, sink, stream);
     }
   }
   return cudaErrorInvalidValue;

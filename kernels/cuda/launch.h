@@ -32,15 +32,20 @@ inline constexpr int kNumKernelEndings = 5;
 
 // One compiled instance. The cache, the query and the output share its dtype.
 struct DecodeKernel {
-  using Launcher = cudaError_t (*)(const DecodeParams&, cudaStream_t);
+  using Launcher = cudaError_t (*)(const DecodeParams&, bool starts_early,
+                                   cudaStream_t);
 
   InstanceConfig config;
   std::array<Launcher, kNumKernelEndings> launchers;
   std::array<const void*, kNumKernelEndings> functions;
 
+  // With `starts_early` the grid is launched while the one before it runs, and
+  // waits for its end before it touches memory (sm_90 and up; nothing changes
+  // below).
   cudaError_t Launch(KernelEnding ending, const DecodeParams& params,
-                     cudaStream_t stream) const {
-    return launchers[static_cast<std::size_t>(ending)](params, stream);
+                     bool starts_early, cudaStream_t stream) const {
+    return launchers[static_cast<std::size_t>(ending)](params, starts_early,
+                                                       stream);
   }
 };
 
@@ -77,8 +82,8 @@ cudaError_t LaunchBatchTable(const BatchTableParams& params,
 // Reads what a decode of `params` reads and computes nothing: the ceiling that
 // decode is measured against. `sink` takes a value that depends on every byte.
 cudaError_t LaunchGather(int head_dim, InstanceShape shape,
-                         const DecodeParams& params, uint32_t* sink,
-                         cudaStream_t stream);
+                         const DecodeParams& params, bool starts_early,
+                         uint32_t* sink, cudaStream_t stream);
 
 // Fills `count` 16-bit elements with values uniform in [-2, 2) that depend on
 // seed and index alone; HashUniform (kernels/core/hash.h) says which.

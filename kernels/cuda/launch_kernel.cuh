@@ -4,7 +4,9 @@
 
 #include <cuda_runtime.h>
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 
 namespace paged {
 
@@ -13,7 +15,32 @@ struct LaunchShape {
   int threads;
   int shared_bytes = 0;
   unsigned cluster_splits = 0;  // CTAs of a cluster along y; 0 for no clusters
+  // The kernel begins with WaitForGridBefore (ptx.cuh), so it may be launched
+  // before the grid before it has ended.
+  bool starts_early = false;
 };
+
+// Whether the current device can launch a grid while the one before it runs:
+// sm_90 and up. The answer of each device is asked for once.
+inline bool CanLaunchEarly() {
+  constexpr int kMaxDevices = 64;
+  static std::atomic<int8_t> answers[kMaxDevices];  // 0: not asked
+  int device = 0;
+  if (cudaGetDevice(&device) != cudaSuccess || device >= kMaxDevices) {
+    return false;
+  }
+  int8_t answer = answers[device].load(std::memory_order_relaxed);
+  if (answer == 0) {
+    int major = 0;
+    if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor,
+                               device) != cudaSuccess) {
+      return false;
+    }
+    answer = major >= 9 ? 1 : -1;
+    answers[device].store(answer, std::memory_order_relaxed);
+  }
+  return answer > 0;
+}
 
 // cudaLaunchKernelEx, unlike <<<>>> and cudaGetLastError, neither reports nor
 // clears an error that a caller has not looked at yet.
@@ -21,16 +48,25 @@ template <typename... Parameters>
 cudaError_t LaunchKernel(void (*kernel)(Parameters...),
                          const LaunchShape& shape, cudaStream_t stream,
                          Parameters... arguments) {
-  cudaLaunchAttribute cluster;
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim = {1, shape.cluster_splits, 1};
+  cudaLaunchAttribute attributes[2];
+  unsigned num_attributes = 0;
+  if (shape.starts_early && CanLaunchEarly()) {
+    cudaLaunchAttribute& early = attributes[num_attributes++];
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+  }
+  if (shape.cluster_splits != 0) {
+    cudaLaunchAttribute& cluster = attributes[num_attributes++];
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim = {1, shape.cluster_splits, 1};
+  }
   cudaLaunchConfig_t config = {};
   config.gridDim = shape.grid;
   config.blockDim = dim3(static_cast<unsigned>(shape.threads));
   config.dynamicSmemBytes = static_cast<std::size_t>(shape.shared_bytes);
   config.stream = stream;
-  config.attrs = &cluster;
-  config.numAttrs = shape.cluster_splits == 0 ? 0 : 1;
+  config.attrs = attributes;
+  config.numAttrs = num_attributes;
   return cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 

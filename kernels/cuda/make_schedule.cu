@@ -16,13 +16,13 @@ namespace {
 constexpr int kMaxWarps = 32;
 static_assert(kNumRungs == 32, "a lane has a rung");
 
-// Odd, so that a column of it lies in as many banks as it has rows.
-constexpr int kBucketStride = kNumBuckets + 1;
+// Tiles of a lane that has no sequence.
+constexpr int kNoSequence = -1;
 
 struct Shared {
   int chunks_at[kMaxWarps][kNumRungs];  // of the warp's sequences, at each rung
   int bucket_start[kNumBuckets];        // where its next chunk goes
-  int places[kMaxWarps][kBucketStride];
+  int places[kMaxWarps][kNumBuckets];
   int partials[kMaxWarps];
 };
 
@@ -51,12 +51,16 @@ __device__ int ChooseRungTogether(const ScheduleParams& p, Shared& shared) {
     const int num_tiles =
         seq < p.num_seqs ? NumTiles(ClampContextLen(__ldg(p.context_lens + seq),
                                                     p.max_context_len))
-                         : 0;
-    const int here = min(32, p.num_seqs - first);
-    for (int i = 0; i < here; ++i) {
+                         : kNoSequence;
+    int here = 0;
+#pragma unroll
+    for (int i = 0; i < 32; ++i) {
       const int tiles = __shfl_sync(kAllLanes, num_tiles, i);
-      count = min(count + CountChunks(tiles, Lane()), too_many);
+      if (tiles != kNoSequence) {
+        here += min(CountChunks(tiles, Lane()), too_many);
+      }
     }
+    count = min(count + here, too_many);
   }
   shared.chunks_at[Warp()][Lane()] = count;
   __syncthreads();
@@ -69,52 +73,57 @@ __device__ int ChooseRungTogether(const ScheduleParams& p, Shared& shared) {
   return rungs == 0 ? kWholeRung : __ffs(static_cast<int>(rungs)) - 1;
 }
 
-// Leaves in bucket_start where each bucket's chunks begin; returns how many
-// chunks there are. A warp's threads call it, one warp alone.
+// Turns the buckets' sizes in bucket_start into where they begin; returns how
+// many chunks there are. One warp calls it; a lane has four buckets.
 __device__ int StartBuckets(Shared& shared) {
-  int total = 0;
+  constexpr int kPerLane = kNumBuckets / 32;
+  int* mine = shared.bucket_start + Lane() * kPerLane;
+  int size = 0;
 #pragma unroll
-  for (int first = 0; first < kNumBuckets; first += 32) {
-    const int size = shared.bucket_start[first + Lane()];
-    const int below = SumBelow(size);
-    shared.bucket_start[first + Lane()] = total + below;
-    total += __shfl_sync(kAllLanes, below + size, 31);
+  for (int b = 0; b < kPerLane; ++b) size += mine[b];
+  const int below = SumBelow(size);
+  int start = below;
+#pragma unroll
+  for (int b = 0; b < kPerLane; ++b) {
+    const int next = start + mine[b];
+    mine[b] = start;
+    start = next;
   }
-  return total;
+  return __shfl_sync(kAllLanes, below + size, 31);
 }
 
 // Chunks of lanes below this one in the same bucket; `in_bucket` gets those of
-// all lanes.
+// all lanes. Most sequences are one chunk; only the others are looked at one by
+// one.
 __device__ __forceinline__ int ChunksBelow(int bucket, int num_chunks,
                                            int& in_bucket) {
   const unsigned peers = __match_any_sync(kAllLanes, bucket);
-  if (!__any_sync(kAllLanes, num_chunks > 1)) {
-    // Lanes without a sequence are a bucket of their own.
-    in_bucket = __popc(peers);
-    return __popc(peers & ((1u << Lane()) - 1));
-  }
-  int below = 0;
-  in_bucket = 0;
-#pragma unroll 8
-  for (int i = 0; i < 32; ++i) {
-    const int chunks = __shfl_sync(kAllLanes, num_chunks, i);
-    if (((peers >> i) & 1) == 0) continue;
-    in_bucket += chunks;
-    if (i < Lane()) below += chunks;
+  in_bucket = __popc(peers);
+  int below = __popc(peers & ((1u << Lane()) - 1));
+  unsigned long_ones = __ballot_sync(kAllLanes, num_chunks > 1);
+  while (long_ones != 0) {
+    const int from = __ffs(static_cast<int>(long_ones)) - 1;
+    long_ones &= long_ones - 1;
+    const int more = __shfl_sync(kAllLanes, num_chunks, from) - 1;
+    if (((peers >> from) & 1) == 0) continue;
+    in_bucket += more;
+    if (from < Lane()) below += more;
   }
   return below;
 }
 
 // Turns the warps' counts of each bucket into places, and moves the buckets'
-// starts on. A warp takes a bucket, a lane the count of one warp.
+// starts on.
 __device__ __forceinline__ void PlaceWarps(Shared& shared) {
-  for (int bucket = Warp(); bucket < kNumBuckets; bucket += NumWarps()) {
-    const int count = Lane() < NumWarps() ? shared.places[Lane()][bucket] : 0;
-    const int below = SumBelow(count);
-    const int start = shared.bucket_start[bucket];
-    __syncwarp();
-    if (Lane() < NumWarps()) shared.places[Lane()][bucket] = start + below;
-    if (Lane() == 31) shared.bucket_start[bucket] = start + below + count;
+  for (int bucket = threadIdx.x; bucket < kNumBuckets; bucket += blockDim.x) {
+    int place = shared.bucket_start[bucket];
+#pragma unroll 8
+    for (int w = 0; w < NumWarps(); ++w) {
+      const int count = shared.places[w][bucket];
+      shared.places[w][bucket] = place;
+      place += count;
+    }
+    shared.bucket_start[bucket] = place;
   }
 }
 
@@ -149,12 +158,8 @@ __device__ __forceinline__ void EmitChunks(const ScheduleParams& p, int seq,
   }
 }
 
-// Counts the chunks of every bucket into bucket_start.
+// Counts the chunks of every bucket into bucket_start, which is zero.
 __device__ void FillBuckets(const ScheduleParams& p, int rung, Shared& shared) {
-  for (int b = threadIdx.x; b < kNumBuckets; b += blockDim.x) {
-    shared.bucket_start[b] = 0;
-  }
-  __syncthreads();
   for (int seq = threadIdx.x; seq < p.num_seqs; seq += blockDim.x) {
     const SequenceCut cut = CutSequence(p, seq, rung);
     atomicAdd(&shared.bucket_start[BucketOf(cut.chunk_tiles())],
@@ -167,7 +172,7 @@ __device__ void FillBuckets(const ScheduleParams& p, int rung, Shared& shared) {
 // they and those before leave.
 __device__ int PlaceSequences(const ScheduleParams& p, int rung, int first,
                               int num_partials, Shared& shared) {
-  for (int i = threadIdx.x; i < NumWarps() * kBucketStride; i += blockDim.x) {
+  for (int i = threadIdx.x; i < NumWarps() * kNumBuckets; i += blockDim.x) {
     (&shared.places[0][0])[i] = 0;
   }
   const int seq = first + static_cast<int>(threadIdx.x);
@@ -200,6 +205,10 @@ __device__ int PlaceSequences(const ScheduleParams& p, int rung, int first,
 __global__ void __launch_bounds__(kMaxWarps * 32)
     MakeScheduleKernel(const __grid_constant__ ScheduleParams p) {
   __shared__ Shared shared;
+  for (int b = threadIdx.x; b < kNumBuckets; b += blockDim.x) {
+    shared.bucket_start[b] = 0;
+  }
+  WaitForGridBefore();
   const int rung = ChooseRungTogether(p, shared);
   FillBuckets(p, rung, shared);
   int num_chunks = 0;
@@ -221,8 +230,9 @@ cudaError_t LaunchMakeSchedule(const ScheduleParams& p, cudaStream_t stream) {
   const int threads = 32 * (warps < 4           ? 4
                             : warps > kMaxWarps ? kMaxWarps
                                                 : warps);
-  return LaunchKernel(&MakeScheduleKernel,
-                      {.grid = dim3(1), .threads = threads}, stream, p);
+  return LaunchKernel(
+      &MakeScheduleKernel,
+      {.grid = dim3(1), .threads = threads, .starts_early = true}, stream, p);
 }
 
 cudaError_t PrepareMakeSchedule() {

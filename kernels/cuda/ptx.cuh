@@ -14,6 +14,18 @@ namespace paged {
 
 inline constexpr unsigned kAllLanes = 0xffffffffu;
 
+// What a kernel does before it touches memory. It was launched while the grid
+// before it may still run (LaunchKernel): it lets the grid behind it be
+// launched as early, and then waits until all that the grid before it wrote is
+// there. So the order of the stream holds, and only the time of the launch is
+// hidden.
+__device__ __forceinline__ void WaitForGridBefore() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 __device__ __forceinline__ uint32_t SharedAddress(const void* shared) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(shared));
 }

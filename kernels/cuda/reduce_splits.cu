@@ -14,6 +14,7 @@ constexpr int kRowsPerCta = 4;
 template <typename Element>
 __global__ void __launch_bounds__(kRowsPerCta * 32)
     ReduceSplitsKernel(const __grid_constant__ DecodeParams p) {
+  WaitForGridBefore();
   const uint32_t rows = static_cast<uint32_t>(NumRows(p));
   const uint32_t num_kv_heads = static_cast<uint32_t>(p.num_kv_heads);
   const uint32_t index = blockIdx.x * kRowsPerCta + threadIdx.x / 32;
@@ -48,9 +49,10 @@ cudaError_t LaunchReduceSplits(ElementKind output, const DecodeParams& p,
   const int64_t rows = int64_t{p.num_seqs} * p.num_kv_heads * NumRows(p);
   const unsigned ctas =
       static_cast<unsigned>((rows + kRowsPerCta - 1) / kRowsPerCta);
-  return LaunchKernel(KernelOf(output),
-                      {.grid = dim3(ctas), .threads = kRowsPerCta * 32}, stream,
-                      p);
+  return LaunchKernel(
+      KernelOf(output),
+      {.grid = dim3(ctas), .threads = kRowsPerCta * 32, .starts_early = true},
+      stream, p);
 }
 
 }  // namespace paged

@@ -30,8 +30,10 @@ constexpr int kMinTilesPerSplit = 4;
 constexpr double kMaxCtas = std::numeric_limits<int32_t>::max();
 
 // The chunks of a schedule fill the device this often, beyond one per sequence:
-// enough to even out what is left at the end, few enough to stay large.
-constexpr int kChunkWaves = 2;
+// enough to even out what is left at the end, few enough to stay large. (H200,
+// 1 x 131072 among 63 x 1024: 200, 185, 189 and 197 us with 8, 16, 32 and 128
+// more chunks; 64 Zipf lengths: 149, 152, 153 and 164.)
+constexpr int kChunkWaves = 1;
 // With fewer, the start of a CTA costs more than its tiles.
 constexpr int kMinTilesPerChunk = 8;
 
@@ -119,9 +121,22 @@ Chunking ChunkingOf(const DecodePlan& plan, const DeviceProfile& profile) {
               static_cast<int>(std::min({useful, possible, countable}))};
 }
 
+// An early grid takes slots that the one before it leaves free. Where each SM
+// has one of its CTAs at most, they lie as they would have; with more of them
+// some SMs get too many (H200, 64 x 4096 with 4 kv heads in 256 CTAs: 154
+// instead of 125 us), and the same befalls clusters that fill half of a
+// neighbourhood (1 x 4096 in clusters of 8: 10.4 instead of 9.2 us; of 4 they
+// gain).
+bool MayStartEarly(const DecodePlan& plan, const DeviceProfile& profile) {
+  constexpr int kMaxSplitsOfEarlyCluster = 4;
+  return profile.early_start_us > 0 && plan.num_ctas <= profile.num_units &&
+         (plan.reduction != Reduction::kCluster ||
+          plan.num_splits <= kMaxSplitsOfEarlyCluster);
+}
+
 // Sets what follows from the choice and `plan.resident_ctas`.
 Obstacle Complete(Choice choice, const DeviceProfile& profile,
-                  DecodePlan& plan) {
+                  const DecodeOptions& options, DecodePlan& plan) {
   plan.partition = choice.partition;
   plan.num_splits = choice.num_splits;
   plan.reduction = choice.reduction;
@@ -143,6 +158,7 @@ Obstacle Complete(Choice choice, const DeviceProfile& profile,
   plan.control_bytes = layout.control_bytes;
   plan.workspace_bytes = layout.total_bytes;
   if (plan.resident_ctas == 0) return Obstacle::kResidency;
+  plan.starts_early = options.early_start && MayStartEarly(plan, profile);
   plan.waves =
       num_ctas / (static_cast<double>(plan.resident_ctas) * profile.num_units);
   plan.predicted_us = PredictUs(plan, profile);
@@ -208,7 +224,7 @@ void VisitInstances(Choice choice, const DecodePlan& seed,
     DecodePlan plan = seed;
     plan.instance.head_dim = s.head_dim;
     plan.resident_ctas = 1;
-    const Obstacle obstacle = Complete(choice, profile, plan);
+    const Obstacle obstacle = Complete(choice, profile, options, plan);
     visit(plan, obstacle);
     return;
   }
@@ -219,7 +235,7 @@ void VisitInstances(Choice choice, const DecodePlan& seed,
     plan.instance.warps = config.shape.warps;
     plan.instance.stages = config.shape.stages;
     plan.resident_ctas = ResidentCtas(config, profile);
-    Obstacle obstacle = Complete(choice, profile, plan);
+    Obstacle obstacle = Complete(choice, profile, options, plan);
     if (config.shared_bytes() > profile.shared_bytes_per_cta) {
       obstacle = Obstacle::kSharedMemory;
     } else if (obstacle == Obstacle::kNone &&

@@ -129,7 +129,8 @@ double PredictUs(const DecodePlan& plan, const DeviceProfile& profile) {
       RoundedMax(static_cast<double>(plan.kv_bytes),
                  busiest_bytes * KneeOf(plan, profile, ctas_at_once),
                  profile.corner_exponent);
-  return profile.v1_fixed_us +
+  return profile.v1_fixed_us -
+         (plan.starts_early ? profile.early_start_us : 0) +
          bytes / (profile.bandwidth_gb_per_s * kBytesPerUs) +
          ReductionUs(plan, profile);
 }

@@ -192,8 +192,10 @@ absl::Status CudaBackend::Run(const DecodePlan& plan, const DecodeArgs& args,
         CudaStatus(LaunchMakeSchedule(launch.own_schedule, context.stream),
                    "schedule kernel"));
   }
-  PAGED_RETURN_IF_ERROR(CudaStatus(
-      kernel->Launch(ending, launch.params, context.stream), "decode kernel"));
+  PAGED_RETURN_IF_ERROR(
+      CudaStatus(kernel->Launch(ending, launch.params, launch.starts_early,
+                                context.stream),
+                 "decode kernel"));
   if (ending != KernelEnding::kPartial) return absl::OkStatus();
   return CudaStatus(
       LaunchReduceSplits(launch.query_element, launch.params, context.stream),

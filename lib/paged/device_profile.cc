@@ -43,6 +43,7 @@ DeviceProfile MakeH200() {
       .knee_exponent = 0.47,
       .corner_exponent = 1.86,
       .v1_fixed_us = 3.4,
+      .early_start_us = 0.35,
       .second_pass = {.fixed_us = 2.4, .us_per_split = 0.20},
       .cluster = {.fixed_us = 0.8, .us_per_split = 0.04},
       .last_cta = {.fixed_us = 2.2, .us_per_split = 0.08},
@@ -115,6 +116,9 @@ DeviceProfile WithMemoryOf(DeviceProfile profile,
   profile.knee_exponent = measured.knee_exponent;
   profile.corner_exponent = measured.corner_exponent;
   profile.v1_fixed_us = measured.v1_fixed_us;
+  // Of sm_90 and up.
+  profile.early_start_us =
+      profile.compute_capability >= 90 ? measured.early_start_us : 0;
   profile.second_pass = measured.second_pass;
   profile.cluster = measured.cluster;
   profile.last_cta = measured.last_cta;

@@ -56,6 +56,7 @@ struct DeviceProfile {
                            const ReductionCost&) = default;
   };
   double v1_fixed_us = 0;
+  double early_start_us = 0;  // that an early launch hides; 0: it cannot be
   ReductionCost second_pass = {};
   ReductionCost cluster = {};
   ReductionCost last_cta = {};

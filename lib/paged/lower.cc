@@ -186,6 +186,7 @@ absl::StatusOr<Launch> Lower(const DecodePlan& plan, const DecodeArgs& args,
                 .query_element = KindOf(plan.shape.query_dtype),
                 .kv_element = KindOf(plan.shape.kv_dtype),
                 .instance = {plan.instance.warps, plan.instance.stages},
+                .starts_early = plan.starts_early,
                 .params = ParamsOf(plan),
                 .workspace = context.workspace,
                 .own_schedule = {}};

@@ -79,6 +79,8 @@ struct DecodeOptions {
   std::optional<Reduction> reduction = {};
   std::optional<Partition> partition = {};
   HeadPacking head_packing = HeadPacking::kOn;
+  // Whether small grids may be launched early (DecodePlan::starts_early).
+  bool early_start = true;
   std::optional<InstanceChoice> instance = {};
 
   // Filled in by ResolveOptions.

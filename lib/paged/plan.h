@@ -72,6 +72,10 @@ struct DecodePlan {
   int rows_per_item = 1;
   int num_row_tiles = 1;
 
+  // On sm_90 and up: launched while the kernel before it in the stream still
+  // runs, whose end it awaits before it touches memory.
+  bool starts_early = false;
+
   int64_t num_ctas = 0;     // programs of the (first) kernel
   int resident_ctas = 0;    // that an SM, or a thread, holds at once
   double waves = 0;         // num_ctas / (resident_ctas * units)

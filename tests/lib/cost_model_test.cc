@@ -93,7 +93,7 @@ TEST(PredictUsTest, AnEmptyDeviceIsBoundByItsBusiestSm) {
   const double knee = h200.knee_units * std::pow(2.0, h200.knee_exponent);
   EXPECT_NEAR(
       plan.predicted_us,
-      h200.v1_fixed_us + 4096 * 512 * knee / (h200.bandwidth_gb_per_s * 1e3),
+      h200.v1_fixed_us - h200.early_start_us + 4096 * 512 * knee / (h200.bandwidth_gb_per_s * 1e3),
       0.01);
 }
 
@@ -104,6 +104,7 @@ TEST(PredictUsTest, TheCornerIsRoundedAsTheProfileSays) {
   profile.knee_units = 1;
   profile.knee_bytes = 1;
   profile.v1_fixed_us = 0;
+  profile.early_start_us = 0;
   profile.corner_exponent = 0;
   const double sharp = V1Plan({1, 1, 1, 4096}, profile).predicted_us;
   profile.corner_exponent = 3;

@@ -199,5 +199,29 @@ TEST(PlanTest, InstancesHaveNames) {
   EXPECT_EQ(NameOf(Instance{DType::kF32, 80, 0, 0}), "fp32_d80_cpu");
 }
 
+// An early grid takes what the one before it leaves: that is even only where no
+// SM has two of its CTAs.
+TEST(PlanTest, OnlySmallGridsOfDevicesThatCanStartEarly) {
+  const auto starts_early = [](const Batch& batch, const DeviceProfile& profile,
+                               const DecodeOptions& options) {
+    return MakePlan(ProblemOf(batch), profile, options)->starts_early;
+  };
+  const DeviceProfile& h200 = H200Profile();
+  const DecodeOptions v1 = {.variant = Variant::kV1};
+  EXPECT_TRUE(starts_early({8, 8, 4, 128}, h200, v1));
+  EXPECT_TRUE(starts_early({132, 1, 4, 128}, h200, v1));
+  EXPECT_FALSE(starts_early({133, 1, 4, 128}, h200, v1));
+  EXPECT_FALSE(starts_early({8, 8, 4, 128}, Rtx3090Profile(), v1));
+  EXPECT_FALSE(starts_early({8, 8, 4, 128}, CpuProfile(2), v1));
+  DecodeOptions off = v1;
+  off.early_start = false;
+  EXPECT_FALSE(starts_early({8, 8, 4, 128}, h200, off));
+  const auto cluster = [](int splits) {
+    return DecodeOptions{.splits = splits, .reduction = Reduction::kCluster};
+  };
+  EXPECT_TRUE(starts_early({1, 8, 4, 4096}, h200, cluster(4)));
+  EXPECT_FALSE(starts_early({1, 8, 4, 4096}, h200, cluster(8)));
+}
+
 }  // namespace
 }  // namespace paged

@@ -52,6 +52,7 @@ struct Launch {
   ElementKind query_element;  // the output's as well
   ElementKind kv_element;
   InstanceShape instance;  // CUDA only
+  bool starts_early;       // CUDA only
   DecodeParams params;
   Workspace workspace;  // of the thrust variant
   // A schedule to make before anything else; without a place, none.
