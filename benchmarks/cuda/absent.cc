@@ -1,5 +1,6 @@
 // The CUDA side of a build without CUDA.
 #include "benchmarks/measurer.h"
+#include "benchmarks/regret.h"
 #include "benchmarks/tiers.h"
 
 namespace paged::benchmarks {
@@ -9,6 +10,11 @@ absl::StatusOr<std::unique_ptr<Measurer>> MakeCudaMeasurer() {
 }
 
 absl::StatusOr<std::unique_ptr<TierMeasurer>> MakeCudaTierMeasurer() {
+  return absl::UnimplementedError("this build has no CUDA");
+}
+
+absl::Status MeasureRegret(const std::vector<RegretShape>&,
+                           absl::FunctionRef<void(const RegretRow&)>) {
   return absl::UnimplementedError("this build has no CUDA");
 }
 

@@ -53,18 +53,19 @@ Contender CudaTierMeasurer::EnterGather(CudaProblem& problem) {
   Contender contender;
   contender.result.name = "gather";
   contender.result.is_ceiling = true;
-  const absl::StatusOr<BestGather> best =
+  absl::StatusOr<BestGather> best =
       FindBestGather(problem, Cache::kCold, stream_.get());
   absl::StatusOr<TimedGraph> graph =
-      best.ok() ? problem.CaptureGather(best->plan, Cache::kCold)
+      best.ok() ? problem.CaptureGather(best->decode, Cache::kCold)
                 : absl::StatusOr<TimedGraph>(best.status());
   if (!graph.ok()) {
     contender.result.error = std::string(graph.status().message());
     return contender;
   }
-  contender.result.plan = best->plan;
+  contender.result.plan = best->decode.plan;
   contender.result.plan.workspace_bytes = 0;
   contender.graph = *std::move(graph);
+  contender.decode = std::move(best->decode);
   return contender;
 }
 

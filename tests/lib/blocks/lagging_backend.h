@@ -34,6 +34,10 @@ class LaggingBackend final : public Backend {
                              const RunContext& context) override {
     return cpu_->InitWorkspace(plan, context);
   }
+  absl::Status MakeSchedule(const DecodePlan& plan, const int32_t* context_lens,
+                            Schedule& schedule, Stream stream) override {
+    return cpu_->MakeSchedule(plan, context_lens, schedule, stream);
+  }
   absl::Status Run(const DecodePlan& plan, const DecodeArgs& args,
                    const RunContext& context) override {
     return cpu_->Run(plan, args, context);
