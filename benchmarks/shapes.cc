@@ -95,12 +95,15 @@ std::vector<BenchShape> GpuShapes() {
     shapes.push_back(Uniform(1, context_len, 8, 4));
   }
   shapes.push_back(Uniform(8, 1024, 8, 4));
+  shapes.push_back(Uniform(16, 512, 8, 4));
   shapes.push_back(Uniform(16, 2048, 8, 4));
   shapes.push_back(Uniform(64, 4096, 8, 4));
   shapes.push_back(Uniform(256, 1024, 8, 4));
   shapes.push_back(Uniform(32, 1000, 32, 1));
   shapes.push_back(Uniform(16, 8192, 8, 8));
   shapes.push_back(Uniform(32, 4096, 1, 16));
+  shapes.push_back(Uniform(32, 4096, 4, 7));
+  shapes.push_back(Uniform(32, 4096, 1, 32));
   // The other dtype and the other head_dim.
   shapes.push_back(WithDType(Uniform(16, 2048, 8, 4), DType::kBF16));
   shapes.push_back(WithDType(Uniform(64, 4096, 8, 4), DType::kBF16));
