@@ -10,7 +10,8 @@ shuffled order, inputs that rotate through 320 MB or more, CUDA graphs of at
 least 8 calls, medians of 21 replays, plans and metadata made outside. Needs
 PyTorch; whatever else is not there is listed as missing. --list needs nothing.
 
-Exit code: 0 good, 1 no row of ours or a wrong result, 2 bad usage, 3 no GPU.
+Exit code: 0 good, 1 no row of ours, a wrong result or interrupted, 2 bad
+usage, 3 no GPU.
 """
 
 from __future__ import annotations
@@ -149,7 +150,8 @@ def main() -> int:
             encoding="utf-8")
     is_wrong = any(outcome.is_wrong for line in lines
                    for outcome in line.peers.values())
-    return 1 if record.error or is_wrong else 0
+    is_cut = any(len(line.peers) < len(peers) for line in lines)
+    return 1 if record.error or is_wrong or is_cut else 0
 
 
 if __name__ == "__main__":

@@ -78,7 +78,7 @@ def persistent(problem: Problem) -> Call:
     import torch
     shape = problem.shape
     starts, pages, _ = _page_lists(problem)
-    plans = []
+    plans: list[flashinfer.BatchAttention] = []
     for set_pages in pages:
         attention = flashinfer.BatchAttention("NHD")
         if plans:  # 256 MB that hold nothing between two calls

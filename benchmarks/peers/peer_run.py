@@ -96,7 +96,8 @@ def _driver_version() -> str:
     try:
         return subprocess.run(
             ["nvidia-smi", "--query-gpu=driver_version",
-             "--format=csv,noheader", "--id=0"], capture_output=True, text=True, timeout=20,
+             "--format=csv,noheader", "--id=0"],
+            capture_output=True, text=True, timeout=20,
             check=True).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return "unknown"

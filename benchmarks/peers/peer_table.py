@@ -93,7 +93,8 @@ def _cell(column: Column, line: Line, is_best: bool, notes: _Notes) -> str:
     if not outcome.is_timed:
         what = "wrong" if outcome.is_wrong else "not measured"
         return f"{what} {notes.mark(f'{column.name}: {outcome.words}')}"
-    return f"**{outcome.time_us:.1f}**" if is_best else f"{outcome.time_us:.1f}"
+    time_us = f"{outcome.time_us:.1f}"
+    return f"**{time_us}**" if is_best else time_us
 
 
 def _our_cells(shape: Shape, record: Record, notes: _Notes) -> list[str]:
@@ -101,7 +102,8 @@ def _our_cells(shape: Shape, record: Record, notes: _Notes) -> list[str]:
     why_not = record.why_not(shape)
     row = record.find(shape, "auto")
     if why_not or row is None:
-        return ["–", f"not measured {notes.mark(f'paged: {why_not}')}", "–"]
+        mark = notes.mark(f"paged: {why_not}")
+        return ["–", f"not measured {mark}", "–"]
     gather = record.find(shape, "gather")
     return [f"{gather.time_us:.1f}" if gather and not gather.error else "–",
             f"{row.time_us:.1f}", _gb_per_s(shape, row.time_us)]

@@ -1,4 +1,4 @@
-"""The table of decode_peers.py: what is compared with what, and how it reads."""
+"""The table of decode_peers.py: what is compared, and how it reads."""
 
 import json
 import pathlib
