@@ -17,9 +17,9 @@ mapfile -t libs < <(pkg-config --libs absl_status absl_statusor absl_strings \
 libs+=(-lgmock -lgtest -lgtest_main -lpthread)
 
 mkdir -p "$work/whole/paged/internal" "$work/objects" "$work/mutant"
-cp "$root"/lib/paged/{block_digest,block_manager*,pool_lists,prefix_index,sequence_table,sha256*}.cc \
+cp "$root"/lib/paged/{block_digest,block_manager*,huge_pages,pool_lists,prefix_index,sequence_table,sha256*}.cc \
    "$root"/lib/paged/{block_digest,block_manager,block_manager_types}.h "$work/whole/paged/"
-cp "$root"/lib/paged/internal/{block_manager_state,pool_lists,prefix_index,sequence_table,sha256,status_macros,step_log}.h \
+cp "$root"/lib/paged/internal/{block_manager_state,huge_pages,pool_lists,prefix_index,sequence_table,sha256,status_macros,step_log}.h \
    "$work/whole/paged/internal/"
 copy() {
   rm -rf "$work/lib"

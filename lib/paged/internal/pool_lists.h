@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "paged/internal/huge_pages.h"
+
 namespace paged::internal {
 
 inline constexpr int32_t kNullBlock = 0;
@@ -139,9 +141,9 @@ class PoolLists {
   int64_t num_quarantined_ = 0;
   int quarantine_ = -1;
   int copy_quarantine_ = 0;
-  std::vector<uint32_t> states_;
-  std::vector<int32_t> free_;
-  std::vector<Links> links_;
+  HugePageVector<uint32_t> states_;
+  HugePageVector<int32_t> free_;
+  HugePageVector<Links> links_;
 };
 
 }  // namespace paged::internal

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "paged/block_manager_types.h"
+#include "paged/internal/huge_pages.h"
 
 namespace paged::internal {
 
@@ -96,9 +97,9 @@ class PrefixIndex {
   std::size_t mask_;
   int64_t size_ = 0;
   ContentId last_content_ = kRootContent;
-  std::vector<Entry> entries_;
-  std::vector<BlockDigest> digests_;  // [num_blocks]
-  std::vector<Content> contents_;     // [num_blocks], with verification
+  HugePageVector<Entry> entries_;
+  HugePageVector<BlockDigest> digests_;  // [num_blocks]
+  std::vector<Content> contents_;        // [num_blocks], with verification
   std::vector<int32_t> tokens_;  // [num_blocks, block_size], with verification
 };
 
