@@ -44,7 +44,7 @@ done
 for source in "$root"/tests/lib/blocks/*.cc; do
   name=$(basename "$source" .cc)
   # Programs of their own, and what needs a backend.
-  case $name in block_allocation_test | block_fuzz | device_table_test | engine_test | tiny_*) continue ;; esac
+  case $name in block_allocation_test | block_fuzz | device_table_test | scan_test | engine_test | tiny_*) continue ;; esac
   compile "$source" "$work/objects/tests_$name.o"
 done
 restore() {

@@ -2,10 +2,10 @@
 //
 // Example:
 //
-//     auto manager = paged::BlockManager::Create({.num_blocks = 64,
+//     auto manager = paged::BlockManager::Create({.num_blocks = 256,
 //                                                 .block_size = 4,
 //                                                 .max_seqs = 8,
-//                                                 .max_blocks_per_seq = 16});
+//                                                 .max_blocks_per_seq = 200});
 //     CHECK_OK(manager);
 //
 //     // A prompt of 9 tokens; the step that computes it; its full blocks enter
@@ -22,6 +22,10 @@
 //     // The same prompt again finds them.
 //     auto second = manager->Open({.num_tokens = 9, .prefix = {digests}});
 //     CHECK_EQ(second->cached_tokens, 8);
+//     // A system prompt stays in the cache, whoever comes and goes.
+//     auto pinned = manager->Pin({digests});
+//     CHECK_OK(pinned);
+//     CHECK_EQ(pinned->num_tokens, 8);
 //
 //     // A decode loop: a slot for the next token before each step.
 //     std::vector<paged::SequenceHandle> batch = {first->handle,
@@ -55,17 +59,18 @@
 //     CHECK_OK(manager->Slide(second->handle, 4, 0));
 //     CHECK_EQ((*manager->Row(second->handle))[1], 0);
 //
-//     // Speech: chunks of up to 9 tokens for ever, in 14 blocks.
-//     auto stream = manager->OpenStream({.window = 40, .sink = 4,
-//                                        .max_chunk = 9});
+//     // Speech: up to 13 tokens each 80 ms, for ever, in 193 blocks.
+//     auto stream = manager->OpenStream({.window = 750, .sink = 4,
+//                                        .max_chunk = 13});
 //     CHECK_OK(stream);
-//     for (int tick = 0; tick < 100; ++tick) {
-//       CHECK_OK(manager->Append(*stream, 1 + tick % 9));
+//     for (int tick = 0; tick < 1000; ++tick) {
+//       CHECK_OK(manager->Append(*stream, 1 + tick % 13));
 //     }
 //     CHECK_OK(manager->Release(*stream));
 //
 //     CHECK_OK(manager->Release(first->handle));
 //     CHECK_OK(manager->Release(second->handle));
+//     CHECK_OK(manager->Unpin(pinned->handle));
 //     auto last = manager->SubmitStep();  // the beam's copy is still pending
 //     CHECK_OK(manager->RetireStep(last->id));
 //     CHECK_EQ(manager->Statistics().used, 0);
