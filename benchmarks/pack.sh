@@ -3,9 +3,9 @@
 #
 #   benchmarks/pack.sh BUILD_DIR OUT_DIR
 #
-# OUT_DIR gets tests/, apps/paged and benchmarks/decode_benchmark, stripped, and
-# in lib/ the shared libraries that a bare machine lacks, and in hashes what this
-# checkout is, so pack right after building. On that machine,
+# OUT_DIR gets tests/, apps/paged and the benchmarks of decode and blocks,
+# stripped, and in lib/ the shared libraries that a bare machine lacks, and in
+# hashes what this checkout is, so pack right after building. On that machine,
 # `benchmarks/record.sh --binaries=OUT_DIR` runs them.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -37,6 +37,11 @@ pack() {  # <program> <folder>
 }
 
 pack "${build}/benchmarks/decode_benchmark" benchmarks
+for program in block_device_benchmark block_manager_benchmark; do
+  if [[ -x "${build}/benchmarks/${program}" ]]; then
+    pack "${build}/benchmarks/${program}" benchmarks
+  fi
+done
 if [[ -x "${build}/apps/paged" ]]; then
   pack "${build}/apps/paged" apps
 fi
