@@ -15,6 +15,7 @@
 #include "apps/flags.h"
 #include "apps/run_command.h"
 #include "apps/scan_command.h"
+#include "apps/trace_command.h"
 #include "apps/version.h"
 #include "apps/words.h"
 
@@ -42,6 +43,8 @@ constexpr Command kCommands[] = {
      &ScanCommand},
     {"blocks", "blocks replay FILE [flags]",
      "replays a log of the block manager, or made-up traffic", &BlocksCommand},
+    {"trace", "trace --out=FILE [flags]",
+     "one decode step, watched, for ui.perfetto.dev", &TraceCommand},
 };
 
 const Command* FindCommand(const std::string& name) {
@@ -61,12 +64,12 @@ std::string Usage() {
   std::string text =
       "paged: attention of one decode step against a paged KV cache\n\n";
   for (const Command& command : kCommands) {
-    absl::StrAppendFormat(&text, "  paged %-24s %s\n", command.usage,
+    absl::StrAppendFormat(&text, "  paged %-26s %s\n", command.usage,
                           command.about);
   }
   return text +
-         R"(  paged --version                version, commit, CUDA, kernels
-  paged COMMAND --help           flags of a command, and an example
+         R"(  paged --version                  version, commit, CUDA, kernels
+  paged COMMAND --help             flags of a command, and an example
 
 Exit codes: 0 good, 1 a check failed, 2 bad usage or input, 3 no device, no
 memory, a CUDA error, or an output that cannot be written, 130 interrupted.

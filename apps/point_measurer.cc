@@ -11,8 +11,6 @@
 #include "paged/internal/status_macros.h"
 
 namespace paged {
-namespace {
-
 benchmarks::Tier TierOf(const PointTier& tier) {
   return {.name = std::string(NameOf(tier.variant)),
           .options = {.variant = tier.variant,
@@ -20,8 +18,6 @@ benchmarks::Tier TierOf(const PointTier& tier) {
                       .reduction = tier.reduction,
                       .head_packing = tier.head_packing}};
 }
-
-}  // namespace
 
 absl::StatusOr<PointMeasurer> PointMeasurer::Make(BackendChoice choice,
                                                   int num_threads) {

@@ -24,6 +24,9 @@ struct PointTier {
   friend bool operator==(const PointTier&, const PointTier&) = default;
 };
 
+// Its name and options; the environment has no say.
+benchmarks::Tier TierOf(const PointTier& tier);
+
 struct BenchPoint {
   ShapeRequest shape;
   std::vector<PointTier> tiers;

@@ -28,6 +28,9 @@ class HostMemory {
   std::size_t bytes_;
 };
 
+// What Linux would give without swapping; no limit elsewhere.
+int64_t AvailableHostBytes();
+
 }  // namespace paged::benchmarks
 
 #endif  // PAGED_BENCHMARKS_CPU_HOST_MEMORY_H_

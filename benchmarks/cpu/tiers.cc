@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <fstream>
-#include <limits>
 #include <string>
 #include <utility>
 
@@ -16,17 +14,6 @@
 
 namespace paged::benchmarks {
 namespace {
-
-// What Linux would give without swapping; no limit elsewhere.
-int64_t AvailableBytes() {
-  std::ifstream stream("/proc/meminfo");
-  for (std::string key; stream >> key;) {
-    int64_t kilobytes = 0;
-    if (key == "MemAvailable:" && stream >> kilobytes) return kilobytes * 1024;
-    stream.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
-  }
-  return std::numeric_limits<int64_t>::max();
-}
 
 // How far ahead the reading fetches, in bytes of a pool, at its fastest: what
 // the ceiling is measured with.
@@ -119,7 +106,7 @@ absl::StatusOr<std::vector<TierResult>> CpuTierMeasurer::Measure(
     const BenchShape& shape, const std::vector<Tier>& tiers,
     const SampleCounts& counts) {
   const absl::Status fits =
-      CheckFits(shape, kHostRotateBytes, AvailableBytes());
+      CheckFits(shape, kHostRotateBytes, AvailableHostBytes());
   if (!fits.ok()) return fits;
   CpuProblem problem(shape, BlockLayout::kTokenMajor, kHostRotateBytes);
   std::vector<TierResult> results(1);

@@ -12,6 +12,7 @@
 #include "kernels/core/visibility.h"
 #include "kernels/cpu/attend_range.h"
 #include "kernels/cpu/elements.h"
+#include "kernels/cpu/program_trace.h"
 #include "kernels/cpu/reduce_rows.h"
 
 namespace paged {
@@ -59,12 +60,15 @@ template <typename QueryElement, typename KvElement, typename ItemAt,
 void RunPrograms(const DecodeParams& p, int64_t num_items, ThreadPool& pool,
                  const ItemAt& item_at, const Epilogue& epilogue) {
   pool.ParallelFor(num_items * p.num_kv_heads, [&](int64_t program) {
+    const ProgramTimer timer;
     WorkItem item = item_at(program / p.num_kv_heads);
     NarrowToVisible(p, item);
     const int kv_head = static_cast<int>(program % p.num_kv_heads);
     AttendScratch& scratch = ThreadScratch();
     AttendRange<QueryElement, KvElement>(p, item, kv_head, scratch);
     epilogue(item, kv_head, scratch);
+    timer.Report(ProgramKind::kAttend, item.table_row, item.partial, kv_head,
+                 1);
   });
 }
 

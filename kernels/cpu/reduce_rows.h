@@ -10,6 +10,7 @@
 #include "kernels/core/kernel_params.h"
 #include "kernels/core/partition.h"
 #include "kernels/cpu/decode_kernels.h"
+#include "kernels/cpu/program_trace.h"
 #include "kernels/cpu/thread_pool.h"
 
 namespace paged {
@@ -20,6 +21,7 @@ template <typename Store>
 void ReducePartials(const DecodeParams& p, PartialRange parts,
                     const RowTile& rows, int seq, int kv_head,
                     const Store& store) {
+  const ProgramTimer timer;
   thread_local std::vector<float> values;
   const int rows_of_seq = QueryTokensOf(p, seq).q_len * p.group;
   const int num_rows = std::min(rows.num_rows, rows_of_seq - rows.first_row);
@@ -27,6 +29,7 @@ void ReducePartials(const DecodeParams& p, PartialRange parts,
     const SoftmaxState state = ReduceRow(p, parts, kv_head, r, values);
     store(seq, kv_head, rows.first_row + r, state, values.data());
   }
+  timer.Report(ProgramKind::kReduce, seq, parts.first, kv_head, 1);
 }
 
 // Every row of the partition `splits`, on any thread.

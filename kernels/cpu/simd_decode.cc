@@ -10,6 +10,7 @@
 #include "kernels/core/online_softmax.h"
 #include "kernels/core/partition.h"
 #include "kernels/core/visibility.h"
+#include "kernels/cpu/program_trace.h"
 #include "kernels/cpu/reduce_rows.h"
 #include "kernels/cpu/simd_scratch.h"
 
@@ -104,6 +105,7 @@ void RunPrograms(const SimdKernels& kernels, DecodeElements elements,
       HeadsPerProgram(num_items, p.num_kv_heads, pool.num_threads());
   const int shares = (p.num_kv_heads + heads - 1) / heads;
   pool.ParallelFor(num_items * shares, [&](int64_t program) {
+    const ProgramTimer timer;
     WorkItem item = item_at(program / shares);
     NarrowToVisible(p, item);
     const int first_head = static_cast<int>(program % shares) * heads;
@@ -114,6 +116,8 @@ void RunPrograms(const SimdKernels& kernels, DecodeElements elements,
                 scratch);
     kernels.of(elements.kv).attend(p, item, first_head, scratch);
     epilogue(item, first_head, scratch);
+    timer.Report(ProgramKind::kAttend, item.table_row, item.partial, first_head,
+                 scratch.num_heads());
   });
 }
 
