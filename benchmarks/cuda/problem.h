@@ -34,6 +34,7 @@ class CudaProblem {
   const BenchShape& shape() const { return shape_; }
   const BenchTables& tables() const { return tables_; }
   int NumCalls(Cache cache) const;  // of a graph
+  DecodeArgs Args(int set) const;
 
   // Plans, allocates the workspace and prepares the kernels.
   absl::StatusOr<PlannedDecode> Plan(const DecodeOptions& options);
@@ -55,7 +56,6 @@ class CudaProblem {
                                       absl::Span<const SampleRow> samples);
 
  private:
-  DecodeArgs Args(int set) const;
   RunContext ContextOf(const PlannedDecode& decode) const;
   int SetOf(Cache cache, int call) const;
 

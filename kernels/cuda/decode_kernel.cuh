@@ -40,8 +40,7 @@ __device__ __forceinline__ Chunk LoadChunk(const Chunk* chunk) {
 
 // v1: the whole context, straight to the output.
 template <IsDecodeInstance V>
-__global__ void __launch_bounds__(V::kThreads, V::kMinCtas)
-    V1Kernel(const __grid_constant__ DecodeParams p) {
+__device__ __forceinline__ void V1Program(const DecodeParams& p) {
   extern __shared__ __align__(1024) char shared[];
   WaitForGridBefore();
   const auto [index, kv_head] = ThisProgram(p);
@@ -54,10 +53,15 @@ __global__ void __launch_bounds__(V::kThreads, V::kMinCtas)
                  });
 }
 
-// split_k: a share of the context, to a partial.
 template <IsDecodeInstance V>
 __global__ void __launch_bounds__(V::kThreads, V::kMinCtas)
-    SplitKKernel(const __grid_constant__ DecodeParams p) {
+    V1Kernel(const __grid_constant__ DecodeParams p) {
+  V1Program<V>(p);
+}
+
+// split_k: a share of the context, to a partial.
+template <IsDecodeInstance V>
+__device__ __forceinline__ void SplitKProgram(const DecodeParams& p) {
   extern __shared__ __align__(1024) char shared[];
   WaitForGridBefore();
   const auto [index, kv_head] = ThisProgram(p);
@@ -67,6 +71,12 @@ __global__ void __launch_bounds__(V::kThreads, V::kMinCtas)
                    StorePartial(p, item.partial, kv_head, row, dim, state,
                                 values);
                  });
+}
+
+template <IsDecodeInstance V>
+__global__ void __launch_bounds__(V::kThreads, V::kMinCtas)
+    SplitKKernel(const __grid_constant__ DecodeParams p) {
+  SplitKProgram<V>(p);
 }
 
 // split_k in one kernel: blockIdx.y is the rank in the cluster.
