@@ -13,6 +13,7 @@
 #include "apps/blocks_command.h"
 #include "apps/explain_command.h"
 #include "apps/flags.h"
+#include "apps/report_command.h"
 #include "apps/run_command.h"
 #include "apps/scan_command.h"
 #include "apps/trace_command.h"
@@ -45,6 +46,8 @@ constexpr Command kCommands[] = {
      "replays a log of the block manager, or made-up traffic", &BlocksCommand},
     {"trace", "trace --out=FILE [flags]",
      "one decode step, watched, for ui.perfetto.dev", &TraceCommand},
+    {"report", "report --out=FILE [flags]",
+     "one page that shows what this machine does, and why", &ReportCommand},
 };
 
 const Command* FindCommand(const std::string& name) {
