@@ -19,6 +19,7 @@
 #include "paged/internal/block_moves.h"
 #include "paged/internal/cpu_kernels.h"
 #include "paged/internal/lower.h"
+#include "paged/internal/profile_range.h"
 #include "paged/internal/run_checks.h"
 #include "paged/internal/schedule.h"
 #include "paged/internal/status_macros.h"
@@ -168,6 +169,7 @@ absl::Status CpuBackend::MakeSchedule(const DecodePlan& plan,
 
 absl::Status CpuBackend::Run(const DecodePlan& plan, const DecodeArgs& args,
                              const RunContext& context) {
+  const internal::ProfileRange range("paged/run");
   PAGED_RETURN_IF_ERROR(simd_.status());
   PAGED_ASSIGN_OR_RETURN(const internal::Launch launch,
                          internal::Lower(plan, args, profile_, context));
@@ -202,6 +204,7 @@ absl::Status CpuBackend::Run(const DecodePlan& plan, const DecodeArgs& args,
 }
 
 absl::Status CpuBackend::AppendKv(const AppendKvArgs& args, Stream) {
+  const internal::ProfileRange range("paged/append");
   PAGED_ASSIGN_OR_RETURN(const AppendKvArgs a, ValidateAppend(args));
   RunAppendKv(internal::LowerAppend(a));
   return absl::OkStatus();

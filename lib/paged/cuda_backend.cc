@@ -13,6 +13,7 @@
 #include "paged/internal/cuda_profile.h"
 #include "paged/internal/cuda_status.h"
 #include "paged/internal/lower.h"
+#include "paged/internal/profile_range.h"
 #include "paged/internal/run_checks.h"
 #include "paged/internal/schedule.h"
 #include "paged/internal/status_macros.h"
@@ -175,6 +176,7 @@ absl::Status CudaBackend::MakeSchedule(const DecodePlan& plan,
 
 absl::Status CudaBackend::Run(const DecodePlan& plan, const DecodeArgs& args,
                               const RunContext& context) {
+  const internal::ProfileRange range("paged/run");
   PAGED_ASSIGN_OR_RETURN(const internal::Launch launch,
                          internal::Lower(plan, args, profile_, context));
   if (launch.params.num_seqs == 0) return absl::OkStatus();
@@ -203,6 +205,7 @@ absl::Status CudaBackend::Run(const DecodePlan& plan, const DecodeArgs& args,
 }
 
 absl::Status CudaBackend::AppendKv(const AppendKvArgs& args, Stream stream) {
+  const internal::ProfileRange range("paged/append");
   PAGED_ASSIGN_OR_RETURN(const AppendKvArgs valid, ValidateAppend(args));
   PAGED_RETURN_IF_ERROR(CheckAppendPointers(valid));
   const DeviceGuard guard(device_);

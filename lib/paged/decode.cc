@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "paged/internal/lower.h"
+#include "paged/internal/profile_range.h"
 #include "paged/internal/status_macros.h"
 
 namespace paged {
@@ -52,6 +53,7 @@ absl::Status SupportsReason(const DecodeArgs& args, const Backend& backend,
 
 absl::Status Decode(const DecodeArgs& args, Backend& backend,
                     const DecodeOptions& options, Stream stream) {
+  const internal::ProfileRange range("paged/decode");
   PAGED_ASSIGN_OR_RETURN(const DecodeProblem problem, Validate(args));
   PAGED_ASSIGN_OR_RETURN(const DecodePlan plan,
                          PlanProblem(problem, backend, options));

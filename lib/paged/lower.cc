@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/baseline/thrust_decode.h"
 #include "kernels/core/online_softmax.h"
+#include "paged/internal/profile_range.h"
 #include "paged/internal/run_checks.h"
 #include "paged/internal/schedule.h"
 #include "paged/internal/status_macros.h"
@@ -173,6 +174,7 @@ DecodeParams ParamsOf(const DecodePlan& plan) {
 absl::StatusOr<Launch> Lower(const DecodePlan& plan, const DecodeArgs& args,
                              const DeviceProfile& profile,
                              const RunContext& context) {
+  const ProfileRange range("paged/lower");
   PAGED_RETURN_IF_ERROR(CheckPlanDevice(plan, profile));
   PAGED_RETURN_IF_ERROR(CheckSchedule(plan, context.schedule));
   PAGED_ASSIGN_OR_RETURN(const DecodeProblem problem, Validate(args));

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "kernels/core/hash.h"
 #include "paged/internal/candidates.h"
+#include "paged/internal/profile_range.h"
 #include "paged/internal/status_macros.h"
 
 namespace paged {
@@ -85,6 +86,7 @@ uint64_t FingerprintOf(const DeviceProfile& p) {
 absl::StatusOr<DecodePlan> MakePlan(const DecodeProblem& problem,
                                     const DeviceProfile& profile,
                                     const DecodeOptions& options) {
+  const internal::ProfileRange range("paged/plan");
   std::optional<DecodePlan> best;
   // What to say when nothing can run.
   DecodePlan blocked;

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "paged/internal/profile_range.h"
 #include "paged/internal/rules.h"
 #include "paged/internal/status_macros.h"
 
@@ -220,6 +221,7 @@ absl::Status CheckOptional(const char* field, const char* flag, bool is_there,
 }  // namespace
 
 absl::StatusOr<DecodeProblem> Validate(const DecodeArgs& args) {
+  const internal::ProfileRange range("paged/validate");
   PAGED_ASSIGN_OR_RETURN(DecodeProblem problem, ValidateShape(args.shape));
   const DecodeShape& s = problem.shape();
   if (s.num_seqs == 0) return problem;
