@@ -19,10 +19,15 @@ using ::testing::StartsWith;
 
 // Small enough for an instant, on the CPU.
 std::vector<std::string> Bench(std::vector<std::string> more) {
-  std::vector<std::string> args = {"bench",           "--backend=cpu",
-                                   "--num_seqs=2",    "--context_len=40",
-                                   "--num_q_heads=4", "--num_kv_heads=2",
-                                   "--head_dim=64",   "--warmups=1",
+  std::vector<std::string> args = {"bench",
+                                   "--backend=cpu",
+                                   "--threads=1",
+                                   "--num_seqs=2",
+                                   "--context_len=40",
+                                   "--num_q_heads=4",
+                                   "--num_kv_heads=2",
+                                   "--head_dim=64",
+                                   "--warmups=1",
                                    "--runs=5"};
   args.insert(args.end(), more.begin(), more.end());
   return args;

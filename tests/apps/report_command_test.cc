@@ -51,7 +51,7 @@ class ReportCommandTest : public ::testing::Test {
   CliResult Report(std::vector<std::string> more = {}) const {
     std::vector<std::string> args = {
         "report",          absl::StrCat("--out=", page_),
-        "--backend=cpu",   "--threads=2",
+        "--backend=cpu",   "--threads=1",
         "--num_seqs=1,3",  "--context_len=64",
         "--num_q_heads=2", "--num_kv_heads=1",
         "--head_dim=64",   "--warmups=1",
@@ -73,7 +73,7 @@ TEST_F(ReportCommandTest, ShowsAllItsPartsAndStandsAlone) {
   for (const char* part :
        {"<h2>Machine</h2>", "<h2>Times</h2>", "<h2>By context length</h2>",
         "<h2>Who works when</h2>", "<h2>The decision</h2>", "ceiling: reading",
-        "1 × 16</td>", "3 × 48</td>", "3 × 64: v1", "programs on 2 threads"}) {
+        "1 × 16</td>", "3 × 48</td>", "3 × 64: v1", "programs on 1 thread"}) {
     EXPECT_THAT(page, HasSubstr(part));
   }
   // Two plots for each batch, and v1 and split_k of each.

@@ -40,6 +40,7 @@ class ScanCommandTest : public ::testing::Test {
   std::vector<std::string> Args(std::vector<std::string> more = {}) const {
     std::vector<std::string> args = {"scan",
                                      "--backend=cpu",
+                                     "--threads=1",
                                      absl::StrCat("--csv=", path_),
                                      "--over=splits",
                                      "--num_seqs=1,2",
