@@ -50,8 +50,8 @@ inline BlockLayout Merged(BlockLayout layout) {
 // One launch. As large as a kernel's parameters may be on every GPU (4 KB), so
 // that the moves need no memory of the device.
 struct CopyParams {
-  static constexpr int kMaxPools = 64;
-  static constexpr int kMaxMoves = 256;
+  static constexpr int kMaxPools = 32;
+  static constexpr int kMaxMoves = 400;
 
   BlockLayout layout;  // of each pool
   int num_pools = 0;

@@ -115,7 +115,7 @@ class Backend {
   // elements.
   virtual absl::Status AppendKv(const AppendKvArgs& args, Stream stream) = 0;
 
-  // Copies whole blocks as if all at once. Enqueued, some launches of up to 256
+  // Copies whole blocks as if all at once. Enqueued, some launches of up to 400
   // copies each; allocates 32 bytes of host memory per copy. InvalidArgument as
   // ValidateCopy, and on CUDA for caches that are not aligned to their
   // elements.

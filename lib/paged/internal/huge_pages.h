@@ -14,8 +14,8 @@ void AdviseHugePages(void* data, std::size_t bytes);
 
 // A look-up in the books of a pool reads three or four unrelated places. With
 // pages of 4 KB and a million blocks each is a miss in the address caches too:
-// a hot prefix probe costs 10.6 ns per block, and 7.0 in pages of 2 MB (AMD EPYC
-// 2.6 GHz, the least of 400).
+// a hot prefix probe costs 10.6 ns per block, and 7.0 in pages of 2 MB (AMD
+// EPYC 2.6 GHz, the least of 400).
 template <typename T>
 struct HugePageAllocator {
   using value_type = T;
