@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -9,6 +11,7 @@
 #include "tests/lib/blocks/lagging_backend.h"
 #include "tests/lib/blocks/table_support.h"
 #include "tests/support/cuda_memory.h"
+#include "tests/support/guarded_buffer.h"
 
 namespace paged::testing {
 namespace {
@@ -33,6 +36,7 @@ TEST_P(DeviceTableTest, EqualsTheManagersViewsAfterEveryUpdate) {
                                            .max_new_tokens = kNewTokens,
                                            .max_entries = 3})
                           .value();
+  std::size_t num_rows = 0;
   for (int step = 0; step < 300 && !HasFailure(); ++step) {
     SCOPED_TRACE(step);
     for (int i = 0; i < 1 + step % 7; ++i) crowd.Change();
@@ -46,7 +50,10 @@ TEST_P(DeviceTableTest, EqualsTheManagersViewsAfterEveryUpdate) {
     ExpectViews(crowd.manager(), batch, counts,
                 Views(kind(), table, kNewTokens));
     if (step % 3 == 0) FinishStep(crowd.manager());
+    num_rows += batch.size();
   }
+  EXPECT_GT(num_rows, 600u);
+  EXPECT_GT(table.Statistics().num_entries, 700);
 }
 
 // BR-095: more updates than staging buffers while the device is busy.
@@ -66,6 +73,73 @@ TEST_P(DeviceTableTest, UpdatesDoNotOvertakeABusyDevice) {
   ASSERT_TRUE(backend().Synchronize(nullptr).ok());
   ExpectViews(crowd.manager(), batch, std::vector<int32_t>(batch.size(), 1),
               Views(kind(), table, 1));
+}
+
+// BR-099: what was captured once reads what the last update enqueued, since the
+// views' addresses do not change.
+TEST_P(DeviceTableTest, AStepCapturedOnceFollowsEveryUpdate) {
+  BlockManager manager = MakeManager();
+  DeviceTable table =
+      DeviceTable::Create(manager, backend(), {.max_batch = kTableBatch})
+          .value();
+  const auto pool_bytes =
+      static_cast<std::size_t>(manager.options().num_blocks) * kTableBlockSize *
+      sizeof(float);
+  GuardedBuffer rows(kind(), kTableBatch * sizeof(float)),
+      keys(kind(), pool_bytes), values(kind(), pool_bytes);
+  keys.Fill(std::byte{0});
+  const AppendKvArgs args{.num_tokens = kTableBatch,
+                          .num_kv_heads = 1,
+                          .head_dim = 1,
+                          .block_size = kTableBlockSize,
+                          .num_blocks = manager.options().num_blocks,
+                          .dtype = DType::kF32,
+                          .key = rows.data(),
+                          .value = rows.data(),
+                          .key_cache = keys.data(),
+                          .value_cache = values.data(),
+                          .slot_mapping = table.slot_mapping()};
+  std::unique_ptr<CudaStream> stream;
+  std::unique_ptr<CudaGraph> graph;
+  if (!is_cpu()) {
+    // Kernels are loaded outside the capture.
+    ASSERT_TRUE(table.Update(manager, {}, {}, nullptr).ok());
+    ASSERT_TRUE(backend().AppendKv(args, nullptr).ok());
+    ASSERT_TRUE(backend().Synchronize(nullptr).ok());
+    stream = std::make_unique<CudaStream>();
+    graph = std::make_unique<CudaGraph>(stream->get(), [&] {
+      ASSERT_TRUE(backend().AppendKv(args, stream->get()).ok());
+    });
+    ASSERT_TRUE(graph->is_valid());
+  }
+  std::vector<SequenceHandle> batch;
+  for (int i = 0; i < kTableBatch - 1; ++i) {
+    batch.push_back(manager.Open({.num_tokens = 1 + i}).value().handle);
+  }
+  for (int step = 1; step < 30; ++step) {
+    std::rotate(batch.begin(), batch.begin() + 1, batch.end());
+    std::vector<float> tokens(kTableBatch);
+    for (int i = 0; i < kTableBatch; ++i) {
+      tokens[static_cast<std::size_t>(i)] = static_cast<float>(10 * step + i);
+    }
+    rows.UploadValues(tokens);
+    const Stream on = is_cpu() ? nullptr : stream->get();
+    ASSERT_TRUE(table.Update(manager, batch, {}, on).ok());
+    if (!is_cpu()) graph->Launch(on);
+    EXPECT_TRUE(!is_cpu() || backend().AppendKv(args, on).ok());
+    const std::vector<float> pool =
+        Download(kind(), static_cast<const float*>(keys.data()),
+                 pool_bytes / sizeof(float));
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      const int64_t last = manager.Length(batch[i]).value() - 1;
+      const auto slot =
+          static_cast<std::size_t>(manager.SlotOf(batch[i], last).value());
+      EXPECT_EQ(pool[slot], tokens[i]) << step << " " << i;
+      ASSERT_TRUE(manager.Append(batch[i], 1).ok());
+    }
+    // Padding writes nothing.
+    EXPECT_EQ(std::count(pool.begin(), pool.end(), tokens.back()), 0);
+  }
 }
 
 // BR-095, step by step: a kernel that runs late sees the step it was made for.
