@@ -21,6 +21,7 @@ ordered_json PlanJson(const TimedPlan& timed) {
           {"reduction", Text(NameOf(plan.reduction))},
           {"instance", NameOf(plan.instance)},
           {"starts_early", plan.starts_early},
+          {"predicted_us", plan.predicted_us},
           {"time_us", timed.time_us}};
 }
 

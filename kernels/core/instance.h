@@ -56,7 +56,7 @@ constexpr int RegistersOf(int head_dim, InstanceShape shape) {
   if (head_dim == 64) {
     return shape.warps == 4 ? 123 + shape.stages : 122 + shape.stages;
   }
-  return shape.stages == 2 && shape.warps == 8 ? 187 : 189;
+  return shape.stages == 3 ? 189 : shape.warps == 8 ? 187 : 188;
 }
 
 inline constexpr auto kInstances = [] {

@@ -129,8 +129,11 @@ double PredictUs(const DecodePlan& plan, const DeviceProfile& profile) {
       RoundedMax(static_cast<double>(plan.kv_bytes),
                  busiest_bytes * KneeOf(plan, profile, ctas_at_once),
                  profile.corner_exponent);
+  const double more_waves = std::max(0.0, std::ceil(plan.waves) - 1);
   return profile.v1_fixed_us -
          (plan.starts_early ? profile.early_start_us : 0) +
+         profile.us_per_row * plan.rows_per_item +
+         profile.us_per_wave * more_waves +
          bytes / (profile.bandwidth_gb_per_s * kBytesPerUs) +
          ReductionUs(plan, profile);
 }

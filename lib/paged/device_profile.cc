@@ -35,18 +35,20 @@ DeviceProfile MakeH200() {
       .shared_bytes_per_cta = 227 * 1024,
       .reserved_shared_per_cta = 1024,
       .compute_capability = 90,
-      .bandwidth_gb_per_s = 4450,
+      .bandwidth_gb_per_s = 4422,
       .l2_bytes = int64_t{60} << 20,
       // Eight warps with a tile of 8 KB each.
-      .knee_units = 39,
+      .knee_units = 44.9,
       .knee_bytes = 64 * 1024,
-      .knee_exponent = 0.47,
-      .corner_exponent = 1.86,
-      .v1_fixed_us = 3.4,
-      .early_start_us = 0.35,
-      .second_pass = {.fixed_us = 2.4, .us_per_split = 0.20},
-      .cluster = {.fixed_us = 0.8, .us_per_split = 0.04},
-      .last_cta = {.fixed_us = 2.2, .us_per_split = 0.08},
+      .knee_exponent = 0.685,
+      .corner_exponent = 2.37,
+      .v1_fixed_us = 3.7,
+      .us_per_row = 0.07,
+      .us_per_wave = 1.73,
+      .early_start_us = 0.37,
+      .second_pass = {.fixed_us = 1.17, .us_per_split = 0.08},
+      .cluster = {.fixed_us = 0.45, .us_per_split = 0},
+      .last_cta = {.fixed_us = 3.2, .us_per_split = 0.03},
   };
 }
 
@@ -116,6 +118,8 @@ DeviceProfile WithMemoryOf(DeviceProfile profile,
   profile.knee_exponent = measured.knee_exponent;
   profile.corner_exponent = measured.corner_exponent;
   profile.v1_fixed_us = measured.v1_fixed_us;
+  profile.us_per_row = measured.us_per_row;
+  profile.us_per_wave = measured.us_per_wave;
   // Of sm_90 and up.
   profile.early_start_us =
       profile.compute_capability >= 90 ? measured.early_start_us : 0;

@@ -56,6 +56,8 @@ struct DeviceProfile {
                            const ReductionCost&) = default;
   };
   double v1_fixed_us = 0;
+  double us_per_row = 0;      // of an item, once
+  double us_per_wave = 0;     // beyond the first: CTAs that start and end
   double early_start_us = 0;  // that an early launch hides; 0: it cannot be
   ReductionCost second_pass = {};
   ReductionCost cluster = {};

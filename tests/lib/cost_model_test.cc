@@ -91,10 +91,10 @@ TEST(PredictUsTest, AnEmptyDeviceIsBoundByItsBusiestSm) {
   const DeviceProfile& h200 = H200Profile();
   const DecodePlan plan = V1Plan({1, 1, 1, 4096}, h200);
   const double knee = h200.knee_units * std::pow(2.0, h200.knee_exponent);
-  EXPECT_NEAR(
-      plan.predicted_us,
-      h200.v1_fixed_us - h200.early_start_us + 4096 * 512 * knee / (h200.bandwidth_gb_per_s * 1e3),
-      0.01);
+  EXPECT_NEAR(plan.predicted_us,
+              h200.v1_fixed_us + h200.us_per_row - h200.early_start_us +
+                  4096 * 512 * knee / (h200.bandwidth_gb_per_s * 1e3),
+              0.01);
 }
 
 // Where both limits are equal, a corner of exponent 3 costs 2^(1/3).
@@ -104,6 +104,8 @@ TEST(PredictUsTest, TheCornerIsRoundedAsTheProfileSays) {
   profile.knee_units = 1;
   profile.knee_bytes = 1;
   profile.v1_fixed_us = 0;
+  profile.us_per_row = 0;
+  profile.us_per_wave = 0;
   profile.early_start_us = 0;
   profile.corner_exponent = 0;
   const double sharp = V1Plan({1, 1, 1, 4096}, profile).predicted_us;

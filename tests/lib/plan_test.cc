@@ -199,8 +199,8 @@ TEST(PlanTest, InstancesHaveNames) {
   EXPECT_EQ(NameOf(Instance{DType::kF32, 80, 0, 0}), "fp32_d80_cpu");
 }
 
-// An early grid takes what the one before it leaves: that is even only where no
-// SM has two of its CTAs.
+// An early grid takes what the one before it leaves: two of them must fit side
+// by side.
 TEST(PlanTest, OnlySmallGridsOfDevicesThatCanStartEarly) {
   const auto starts_early = [](const Batch& batch, const DeviceProfile& profile,
                                const DecodeOptions& options) {
@@ -209,8 +209,8 @@ TEST(PlanTest, OnlySmallGridsOfDevicesThatCanStartEarly) {
   const DeviceProfile& h200 = H200Profile();
   const DecodeOptions v1 = {.variant = Variant::kV1};
   EXPECT_TRUE(starts_early({8, 8, 4, 128}, h200, v1));
-  EXPECT_TRUE(starts_early({132, 1, 4, 128}, h200, v1));
-  EXPECT_FALSE(starts_early({133, 1, 4, 128}, h200, v1));
+  EXPECT_TRUE(starts_early({66, 1, 4, 128}, h200, v1));
+  EXPECT_FALSE(starts_early({67, 1, 4, 128}, h200, v1));
   EXPECT_FALSE(starts_early({8, 8, 4, 128}, Rtx3090Profile(), v1));
   EXPECT_FALSE(starts_early({8, 8, 4, 128}, CpuProfile(2), v1));
   DecodeOptions off = v1;

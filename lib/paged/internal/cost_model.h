@@ -1,6 +1,6 @@
 // What a plan is predicted to cost. Pure arithmetic on a profile; no device.
 //
-//   time = fixed cost
+//   time = fixed cost + cost per row + cost per wave beyond the first
 //        + max(bytes / bandwidth,
 //              bytes of the busiest unit * knee / bandwidth)
 //        + reduction cost
