@@ -13,6 +13,10 @@
 
 namespace paged::benchmarks {
 
+// What the dispatcher is held to, over all shapes.
+inline constexpr double kMedianRegret = 1.01;
+inline constexpr double kWorstRegret = 1.12;
+
 // A plan and its time, cold.
 struct TimedPlan {
   DecodePlan plan;

@@ -220,6 +220,7 @@ TEST(PlanTest, OnlySmallGridsOfDevicesThatCanStartEarly) {
     return DecodeOptions{.splits = splits, .reduction = Reduction::kCluster};
   };
   EXPECT_TRUE(starts_early({1, 8, 4, 4096}, h200, cluster(4)));
+  EXPECT_FALSE(starts_early({1, 16, 4, 4096}, h200, cluster(4)));
   EXPECT_FALSE(starts_early({1, 8, 4, 4096}, h200, cluster(8)));
 }
 
