@@ -16,7 +16,7 @@ absl::Status NameFlag(const absl::Status& error) {
 }
 
 bool BeginsWithAField(absl::string_view message) {
-  for (absl::string_view field : {"variant ", "splits ", "reduction "}) {
+  for (absl::string_view field : {"variant ", "splits ", "reduction ", "partition "}) {
     if (absl::StartsWith(message, field)) return true;
   }
   return false;
@@ -31,6 +31,8 @@ FlagTable DecodeFlagTable() {
        "0"},
       {"reduction", "auto|second_pass|cluster|last_cta",
        "how splits are merged; else $PAGED_REDUCTION, else auto"},
+      {"partition", "auto|whole|splits|chunks",
+       "how tiles are shared out; else $PAGED_PARTITION, else auto"},
       {"head_packing", "on|off",
        "whether q heads of a group share one read of K and V (on)"},
   };
@@ -50,6 +52,11 @@ absl::StatusOr<DecodeOptions> DecodeOptionsFrom(const Flags& flags) {
     const absl::StatusOr<Reduction> parsed = ParseReduction(*text);
     if (!parsed.ok()) return NameFlag(parsed.status());
     options.reduction = *parsed;
+  }
+  if (const auto text = flags.Text("partition"); text.has_value()) {
+    const absl::StatusOr<Partition> parsed = ParsePartition(*text);
+    if (!parsed.ok()) return NameFlag(parsed.status());
+    options.partition = *parsed;
   }
   if (const auto text = flags.Text("head_packing"); text.has_value()) {
     const absl::StatusOr<HeadPacking> parsed = ParseHeadPacking(*text);

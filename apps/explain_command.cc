@@ -11,6 +11,7 @@
 #include "apps/explanation_text.h"
 #include "apps/flags.h"
 #include "apps/grid_picture.h"
+#include "apps/lens_flag.h"
 #include "apps/mask_flags.h"
 #include "apps/shape_flags.h"
 #include "apps/sweep_map.h"
@@ -45,6 +46,9 @@ FlagTable ExplainFlagTable() {
                    "what to explain; else $PAGED_VARIANT, else auto"});
   const FlagTable shared = DecodeFlagTable();
   table.insert(table.end(), shared.begin(), shared.end());
+  table.push_back({"lens", "LIST",
+                   "a ragged batch, as 131072,63x1024, in place of num_seqs "
+                   "and context_len; shows its schedule"});
   table.push_back({"sweep", "",
                    "the choice over batches of 1 to 256 and contexts of 128 to "
                    "131072, as a map"});
@@ -79,6 +83,17 @@ absl::StatusOr<int> ExplainCommand(const std::vector<std::string>& args,
   PAGED_ASSIGN_OR_RETURN(const ShapeRequest request,
                          ShapeRequestFrom(flags, {}));
   DecodeShape shape = DecodeShapeOf(request);
+  std::vector<int32_t> lens;
+  if (const auto text = flags.Text("lens"); text.has_value()) {
+    for (const char* other : {"num_seqs", "context_len", "sweep", "json"}) {
+      if (flags.Text(other).has_value() || flags.IsOn(other)) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "--", other, " must be left out with --lens; got both"));
+      }
+    }
+    PAGED_ASSIGN_OR_RETURN(lens, ParseLens(*text));
+    SetLens(lens, shape);
+  }
   PAGED_RETURN_IF_ERROR(ReadMaskFlags(flags, shape));
   PAGED_ASSIGN_OR_RETURN(DecodeOptions options, DecodeOptionsFrom(flags));
   if (flags.Text("variant") == "all") {
@@ -112,6 +127,11 @@ absl::StatusOr<int> ExplainCommand(const std::vector<std::string>& args,
   } else {
     out << TableOf(explanation, profile)
         << GridPicture(explanation.chosen, profile);
+  }
+  if (!lens.empty()) {
+    PAGED_ASSIGN_OR_RETURN(const std::string schedule,
+                           ScheduleText(explanation.chosen, lens));
+    out << schedule;
   }
   return kExitPassed;
 }

@@ -25,6 +25,9 @@ const char* UnitsOf(const DeviceProfile& profile) {
 std::string Title(const DecodePlan& plan) {
   const auto name = NameOf(plan.variant);
   if (plan.variant != Variant::kSplitK) return std::string(name);
+  if (plan.partition == Partition::kChunks) {
+    return absl::StrCat(name, " in chunks");
+  }
   return absl::StrCat(name, " with ", plan.num_splits,
                       plan.num_splits == 1 ? " split" : " splits");
 }
@@ -83,13 +86,14 @@ bool IsBetter(const Explanation& explanation, const Candidate& a,
   return key(a) < key(b);
 }
 
-// The candidates worth a line: of each (variant, splits) the chosen one, else
-// the fastest that fits, in the order of the splits.
+// The candidates worth a line: of each (variant, partition, splits) the chosen
+// one, else the fastest that fits, in that order.
 std::vector<const Candidate*> BestPerSplits(const Explanation& explanation) {
-  std::map<std::pair<Variant, int>, const Candidate*> best;
+  std::map<std::tuple<Variant, Partition, int>, const Candidate*> best;
   for (const Candidate& candidate : explanation.candidates) {
     const Candidate*& place =
-        best[{candidate.plan.variant, candidate.plan.num_splits}];
+        best[{candidate.plan.variant, candidate.plan.partition,
+              candidate.plan.num_splits}];
     if (place == nullptr || IsBetter(explanation, candidate, *place)) {
       place = &candidate;
     }

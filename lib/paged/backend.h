@@ -7,6 +7,30 @@
 //     CHECK_EQ(backend->profile().num_units, 2);
 //     paged::Workspace workspace = backend->Reserve(4096).value();
 //     CHECK_GE(workspace.bytes, 4096u);
+//
+//     // A ragged batch: the schedule is made once per step, for all layers.
+//     paged::DecodeShape shape{.num_seqs = 2,
+//                              .num_q_heads = 1,
+//                              .num_kv_heads = 1,
+//                              .head_dim = 8,
+//                              .num_blocks = 100,
+//                              .max_blocks_per_seq = 64,
+//                              .max_context_len = 1024,
+//                              .expected_context_len = 300,
+//                              .lengths = paged::LengthSpread::kRagged};
+//     paged::DecodePlan plan = paged::MakePlan(
+//         paged::ValidateShape(shape).value(), backend->profile(),
+//         {.partition = paged::Partition::kChunks}).value();
+//     std::vector<int32_t> context_lens = {1000, 3};
+//     std::vector<char> memory(plan.schedule_bytes + 64);
+//     paged::Schedule schedule{
+//         .data = memory.data() + 64 -
+//                 reinterpret_cast<std::uintptr_t>(memory.data()) % 64,
+//         .bytes = plan.schedule_bytes};
+//     CHECK_OK(backend->MakeSchedule(plan, context_lens.data(), schedule,
+//                                    nullptr));
+//     paged::RunContext context{.schedule = &schedule};  // of each layer
+//     CHECK_NE(context.schedule->made_for, 0u);
 #ifndef PAGED_LIB_PAGED_BACKEND_H_
 #define PAGED_LIB_PAGED_BACKEND_H_
 

@@ -1,9 +1,12 @@
 #include "paged/internal/schedule.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "kernels/core/hash.h"
 #include "paged/internal/run_checks.h"
 #include "paged/internal/status_macros.h"
+#include "paged/schedule.h"
 
 namespace paged::internal {
 namespace {
@@ -45,6 +48,13 @@ ScheduleParams ScheduleParamsOf(const DecodePlan& plan,
           .schedule = ViewOf(data)};
 }
 
+absl::Status CheckHasSchedule(const DecodePlan& plan) {
+  if (plan.partition == Partition::kChunks) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("plan.partition must be chunks to have a schedule; got ",
+                   NameOf(plan.partition)));
+}
+
 absl::Status CheckSchedule(const DecodePlan& plan, const Schedule* schedule) {
   if (schedule == nullptr) return absl::OkStatus();
   if (plan.partition != Partition::kChunks) {
@@ -66,11 +76,7 @@ absl::StatusOr<ScheduleParams> LowerSchedule(const DecodePlan& plan,
                                              const DeviceProfile& profile,
                                              Schedule& schedule) {
   PAGED_RETURN_IF_ERROR(CheckPlanDevice(plan, profile));
-  if (plan.partition != Partition::kChunks) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("plan.partition must be chunks to have a schedule; got ",
-                     NameOf(plan.partition)));
-  }
+  PAGED_RETURN_IF_ERROR(CheckHasSchedule(plan));
   if (context_lens == nullptr && plan.shape.num_seqs > 0) {
     return absl::InvalidArgumentError("context_lens must not be null");
   }
@@ -84,3 +90,37 @@ absl::StatusOr<ScheduleParams> LowerSchedule(const DecodePlan& plan,
 }
 
 }  // namespace paged::internal
+
+namespace paged {
+
+absl::StatusOr<std::vector<ScheduledChunk>> ListChunks(
+    const DecodePlan& plan, absl::Span<const int32_t> context_lens) {
+  PAGED_RETURN_IF_ERROR(internal::CheckHasSchedule(plan));
+  if (context_lens.size() != static_cast<std::size_t>(plan.shape.num_seqs)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("context_lens must have num_seqs lengths; got ",
+                     context_lens.size(), " and ", plan.shape.num_seqs));
+  }
+  ScheduleHeader header = {};
+  std::vector<Chunk> chunks(static_cast<std::size_t>(internal::MaxItems(plan)));
+  ScheduleParams params =
+      internal::ScheduleParamsOf(plan, context_lens.data(), nullptr);
+  params.schedule = {&header, chunks.data()};
+  MakeSchedule(params);
+
+  std::vector<ScheduledChunk> result;
+  for (int i = 0; i < header.num_chunks; ++i) {
+    const Chunk& chunk = chunks[static_cast<std::size_t>(i)];
+    // In 64 bits: the last tile of the longest context ends past 2^31.
+    const int64_t end = int64_t{chunk.last_tile} * kTileTokens;
+    result.push_back({.seq = chunk.seq,
+                      .first_token = chunk.first_tile * kTileTokens,
+                      .last_token = static_cast<int>(
+                          std::min<int64_t>(end, chunk.context_len)),
+                      .rank = chunk.rank,
+                      .num_chunks = chunk.num_chunks});
+  }
+  return result;
+}
+
+}  // namespace paged

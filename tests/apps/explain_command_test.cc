@@ -104,6 +104,30 @@ TEST(ExplainCommandTest, DescribesBaselinesAndEmptyBatches) {
   }
 }
 
+TEST(ExplainCommandTest, LensShowTheScheduleOfARaggedBatch) {
+  const CliResult result =
+      RunCli({"explain", "--device=h200", "--lens=63x1024,131072"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("split_k in chunks"));
+  EXPECT_THAT(result.out, HasSubstr("63 x   1024 tokens  sequences 0 to 62, "
+                                    "whole"));
+  EXPECT_THAT(result.out, HasSubstr("sequence 63, chunks 1 to "));
+  const CliResult v1 =
+      RunCli({"explain", "--device=h200", "--variant=v1", "--lens=8x1024"});
+  EXPECT_THAT(v1.out, HasSubstr("schedule none: the partition is whole"));
+}
+
+TEST(ExplainCommandTest, RefusesLensThatAreNone) {
+  for (const char* lens :
+       {"", "x", "3x", "-1", "0x5", "1x2x3", "1,,2", "a", "65537x1"}) {
+    const CliResult result = RunCli({"explain", absl::StrCat("--lens=", lens)});
+    EXPECT_EQ(result.exit_code, 2) << lens;
+    EXPECT_THAT(result.err, HasSubstr("--lens must be")) << lens;
+  }
+  EXPECT_THAT(RunCli({"explain", "--lens=5", "--num_seqs=2"}).err,
+              HasSubstr("--num_seqs must be left out with --lens"));
+}
+
 TEST(ExplainCommandTest, SweepShowsWhereSplitsEnd) {
   const CliResult json =
       RunCli({"explain", "--sweep", "--device=h200", "--json"});

@@ -29,6 +29,9 @@ ScheduleView ViewOf(void* data);
 ScheduleParams ScheduleParamsOf(const DecodePlan& plan,
                                 const int32_t* context_lens, void* data);
 
+// InvalidArgument for a plan whose partition is not chunks.
+absl::Status CheckHasSchedule(const DecodePlan& plan);
+
 // Whether a run of the plan may read the schedule, or go without; errors as
 // Backend::Run.
 absl::Status CheckSchedule(const DecodePlan& plan, const Schedule* schedule);
