@@ -84,12 +84,15 @@ absl::StatusOr<ReportRequest> ReportRequestFrom(const Flags& flags) {
   return request;
 }
 
-// Of the heads, dtype and block_size that the report is about.
+// Of the backend, heads, dtype and block_size that the report is about: a GPU's
+// file has rows of the CPU beside the reference.
 absl::StatusOr<std::vector<BenchRow>> RowsOfFile(const std::string& path,
-                                                 const ShapeRequest& shape) {
+                                                 const ShapeRequest& shape,
+                                                 DeviceKind kind) {
   PAGED_ASSIGN_OR_RETURN(std::vector<BenchRow> rows, ReadRows(path));
+  const char* backend = kind == DeviceKind::kCpu ? "cpu" : "cuda";
   std::erase_if(rows, [&](const BenchRow& row) {
-    return row.num_q_heads != shape.num_q_heads ||
+    return row.backend != backend || row.num_q_heads != shape.num_q_heads ||
            row.num_kv_heads != shape.num_kv_heads ||
            row.head_dim != shape.head_dim ||
            row.block_size != shape.block_size ||
@@ -97,10 +100,10 @@ absl::StatusOr<std::vector<BenchRow>> RowsOfFile(const std::string& path,
   });
   if (!rows.empty()) return rows;
   return absl::InvalidArgumentError(absl::StrFormat(
-      "%s has no rows of %d q heads over %d kv heads, head_dim %d, %s, "
+      "%s has no rows of %s with %d q heads over %d kv heads, head_dim %d, %s, "
       "block_size %d",
-      Printable(path), shape.num_q_heads, shape.num_kv_heads, shape.head_dim,
-      NameOf(shape.dtype), shape.block_size));
+      Printable(path), backend, shape.num_q_heads, shape.num_kv_heads,
+      shape.head_dim, NameOf(shape.dtype), shape.block_size));
 }
 
 absl::StatusOr<std::vector<BenchRow>> MeasureRows(
@@ -237,7 +240,8 @@ absl::StatusOr<int> ReportCommand(const std::vector<std::string>& args,
   const InterruptScope interrupts;
   counts.should_stop = &InterruptScope::WasInterrupted;
   if (const auto csv = flags.Text("csv"); csv.has_value()) {
-    PAGED_ASSIGN_OR_RETURN(data.rows, RowsOfFile(*csv, request.shape));
+    PAGED_ASSIGN_OR_RETURN(data.rows,
+                           RowsOfFile(*csv, request.shape, data.profile.kind));
   } else {
     PAGED_ASSIGN_OR_RETURN(data.rows,
                            MeasureRows(request, counts, measurer, err));

@@ -100,6 +100,15 @@ TEST_F(ReportCommandTest, TakesTheRowsOfAScan) {
   EXPECT_THAT(page, HasSubstr("256 × 32</td>"));
   EXPECT_THAT(page, Not(HasSubstr("1 × 16</td>")));
 
+  // Rows of a GPU are no rows of this CPU.
+  std::string text = TextOf(csv);
+  const std::size_t begin = text.rfind("\ncpu,") + 1;
+  text += absl::StrCat("cuda", text.substr(begin + 3));
+  text.replace(text.rfind(",256,32,"), 8, ",512,32,");
+  std::ofstream(csv) << text;
+  ASSERT_EQ(Report({"--csv=" + csv}).exit_code, 0);
+  EXPECT_THAT(TextOf(page_), Not(HasSubstr("512 × 32</td>")));
+
   const CliResult other = Report({"--csv=" + csv, "--head_dim=128"});
   EXPECT_EQ(other.exit_code, 2);
   EXPECT_THAT(other.err, HasSubstr("no rows of"));
