@@ -3,7 +3,7 @@
 #
 #   benchmarks/pack.sh BUILD_DIR OUT_DIR
 #
-# OUT_DIR gets tests/, apps/paged and the benchmarks of decode and blocks,
+# OUT_DIR gets tests/, apps/paged and the benchmarks of decode, dispatch and blocks,
 # stripped, and in lib/ the shared libraries that a bare machine lacks, and in
 # hashes what this checkout is, so pack right after building. On that machine,
 # `benchmarks/record.sh --binaries=OUT_DIR` runs them.
@@ -37,7 +37,7 @@ pack() {  # <program> <folder>
 }
 
 pack "${build}/benchmarks/decode_benchmark" benchmarks
-for program in block_device_benchmark block_manager_benchmark; do
+for program in block_device_benchmark block_manager_benchmark dispatch_regret; do
   if [[ -x "${build}/benchmarks/${program}" ]]; then
     pack "${build}/benchmarks/${program}" benchmarks
   fi

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Measures this machine and keeps what it says:
 #
-#   benchmarks/record.sh [--part=tests|sanitizer|bench|all] [--filter=REGEX]
+#   benchmarks/record.sh [--part=tests|sanitizer|bench|regret|all] [--filter=REGEX]
 #       [--binaries=DIR] [--out=DIR]
 #       [--commit=HASH] [--kernels_core=HASH] [--kernels_cuda=HASH]
 #
 #   tests      every test program and `paged run`             -> tests.txt
 #   sanitizer  compute-sanitizer's tools over every variant   -> sanitizer.txt
 #   bench      decode_benchmark                               -> decode.json
+#   regret     dispatch_regret, whole            -> dispatch_regret.json
 #
 # Each part takes less than 8 minutes. --filter restricts it to matching test
 # programs, tools or rows; what it measures replaces the same pieces of the
@@ -33,7 +34,7 @@ for argument in "$@"; do
     *) command_line+=" ${argument}" ;;
   esac
   case "${argument}" in
-    --part=tests | --part=sanitizer | --part=bench | --part=all)
+    --part=tests | --part=sanitizer | --part=bench | --part=regret | --part=all)
       part=${argument#*=} ;;
     --filter=* | --binaries=* | --out=* | --commit=* | --kernels_core=* | \
       --kernels_cuda=*)
@@ -166,6 +167,18 @@ record_bench() {
   return "${result}"
 }
 
+record_regret() {
+  if [[ ${has_gpu} == 0 ]]; then
+    say "no GPU to measure regret on"
+    return 3
+  fi
+  timeout 470 "${binaries}/benchmarks/dispatch_regret" \
+    --out="${scratch}/regret.json" --commit="${commit}" \
+    --kernels_core="${kernels_core}" --kernels_cuda="${kernels_cuda}" ||
+    return "$(($? == 3 ? 3 : 1))"
+  mv "${scratch}/regret.json" "${out}/dispatch_regret.json"
+}
+
 result=0
 no_gpu=0
 for each in tests sanitizer; do
@@ -179,6 +192,10 @@ done
 if [[ ${part} == all || ${part} == bench ]]; then
   say bench
   record_bench || result=$?
+fi
+if [[ ${part} == all || ${part} == regret ]]; then
+  say regret
+  record_regret || result=$?
 fi
 [[ ${part} == sanitizer && ${no_gpu} == 1 ]] && result=3
 say "wrote ${out#"${root}"/}; exit code ${result}"
