@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "apps/bench_command.h"
 #include "apps/blocks_command.h"
+#include "apps/calibrate_command.h"
 #include "apps/explain_command.h"
 #include "apps/flags.h"
 #include "apps/report_command.h"
@@ -42,6 +43,8 @@ constexpr Command kCommands[] = {
      &BenchCommand},
     {"scan", "scan --csv=FILE [flags]", "measures many shapes into a CSV file",
      &ScanCommand},
+    {"calibrate", "calibrate [flags]",
+     "measures the GPU for the planner ($PAGED_PROFILE)", &CalibrateCommand},
     {"blocks", "blocks replay FILE [flags]",
      "replays a log of the block manager, or made-up traffic", &BlocksCommand},
     {"trace", "trace --out=FILE [flags]",

@@ -1,4 +1,5 @@
 // The CUDA side of a build without CUDA.
+#include "benchmarks/calibrate.h"
 #include "benchmarks/measurer.h"
 #include "benchmarks/regret.h"
 #include "benchmarks/tiers.h"
@@ -10,6 +11,10 @@ absl::StatusOr<std::unique_ptr<Measurer>> MakeCudaMeasurer() {
 }
 
 absl::StatusOr<std::unique_ptr<TierMeasurer>> MakeCudaTierMeasurer() {
+  return absl::UnimplementedError("this build has no CUDA");
+}
+
+absl::StatusOr<DeviceProfile> CalibrateCuda() {
   return absl::UnimplementedError("this build has no CUDA");
 }
 

@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdlib>
 #include <memory>
 #include <utility>
 
@@ -17,6 +18,7 @@
 #include "paged/internal/run_checks.h"
 #include "paged/internal/schedule.h"
 #include "paged/internal/status_macros.h"
+#include "paged/profile_file.h"
 
 namespace paged {
 namespace {
@@ -64,6 +66,22 @@ absl::Status CheckAppendPointers(const AppendKvArgs& args) {
       internal::CheckAligned("value_cache", args.value_cache, element));
   return internal::CheckAligned("slot_mapping", args.slot_mapping,
                                 sizeof(int64_t));
+}
+
+// The profile that PAGED_PROFILE names in place of the device's own; they must
+// be of one device.
+absl::StatusOr<DeviceProfile> ProfileOfEnvironment(const DeviceProfile& own) {
+  const char* path = std::getenv("PAGED_PROFILE");
+  if (path == nullptr || *path == '\0') return own;
+  PAGED_ASSIGN_OR_RETURN(const DeviceProfile given, ReadProfile(path));
+  if (given.name == own.name && given.num_units == own.num_units &&
+      given.compute_capability == own.compute_capability) {
+    return given;
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("PAGED_PROFILE must be of this device, ", own.name, " with ",
+                   own.num_units, " SMs; got one of ", given.name, " with ",
+                   given.num_units));
 }
 
 class CudaBackend final : public Backend {
@@ -246,6 +264,7 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeCudaBackend(
   }
   PAGED_ASSIGN_OR_RETURN(DeviceProfile profile,
                          internal::QueryCudaProfile(options.device));
+  PAGED_ASSIGN_OR_RETURN(profile, ProfileOfEnvironment(profile));
   return std::make_unique<CudaBackend>(options.device, std::move(profile));
 }
 

@@ -24,7 +24,9 @@ struct CudaOptions {
 };
 
 // Unimplemented when this build has no CUDA, Unavailable when the machine has
-// no usable GPU of that index. Leaves the current device as it was.
+// no usable GPU of that index. Leaves the current device as it was. The profile
+// is the file's that PAGED_PROFILE names (`paged calibrate`), where it is set:
+// NotFound, InvalidArgument or, for another device's, FailedPrecondition.
 absl::StatusOr<std::unique_ptr<Backend>> MakeCudaBackend(
     const CudaOptions& options = {});
 
