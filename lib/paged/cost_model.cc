@@ -92,6 +92,7 @@ double ReductionUs(const DecodePlan& plan, const DeviceProfile& profile) {
   const double partial_bytes =
       static_cast<double>(plan.workspace_bytes - plan.control_bytes);
   return cost.fixed_us + cost.us_per_split * plan.num_splits +
+         profile.us_per_row_split * plan.rows_per_item * plan.num_splits +
          2 * partial_bytes / (profile.bandwidth_gb_per_s * kBytesPerUs);
 }
 

@@ -35,20 +35,21 @@ DeviceProfile MakeH200() {
       .shared_bytes_per_cta = 227 * 1024,
       .reserved_shared_per_cta = 1024,
       .compute_capability = 90,
-      .bandwidth_gb_per_s = 4379,
+      .bandwidth_gb_per_s = 4276,
       .l2_bytes = int64_t{60} << 20,
       // Eight warps with a tile of 8 KB each.
-      .knee_units = 44.2,
+      .knee_units = 43.1,
       .knee_bytes = 64 * 1024,
-      .knee_exponent = 0.719,
-      .corner_exponent = 2.54,
-      .v1_fixed_us = 3.69,
-      .us_per_row = 0.076,
-      .us_per_wave = 1.49,
-      .early_start_us = 0.39,
-      .second_pass = {.fixed_us = 2.83, .us_per_split = 0.147},
-      .cluster = {.fixed_us = 0.57, .us_per_split = 0},
-      .last_cta = {.fixed_us = 2.46, .us_per_split = 0.105},
+      .knee_exponent = 0.873,
+      .corner_exponent = 3.45,
+      .v1_fixed_us = 3.79,
+      .us_per_row = 0.056,
+      .us_per_row_split = 0.004,
+      .us_per_wave = 1.54,
+      .early_start_us = 0.47,
+      .second_pass = {.fixed_us = 2.83, .us_per_split = 0.14},
+      .cluster = {.fixed_us = 0.49, .us_per_split = 0},
+      .last_cta = {.fixed_us = 3.04, .us_per_split = 0.028},
   };
 }
 
@@ -119,6 +120,7 @@ DeviceProfile WithMemoryOf(DeviceProfile profile,
   profile.corner_exponent = measured.corner_exponent;
   profile.v1_fixed_us = measured.v1_fixed_us;
   profile.us_per_row = measured.us_per_row;
+  profile.us_per_row_split = measured.us_per_row_split;
   profile.us_per_wave = measured.us_per_wave;
   // Of sm_90 and up.
   profile.early_start_us =

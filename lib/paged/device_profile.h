@@ -56,9 +56,10 @@ struct DeviceProfile {
                            const ReductionCost&) = default;
   };
   double v1_fixed_us = 0;
-  double us_per_row = 0;      // of an item, once
-  double us_per_wave = 0;     // beyond the first: CTAs that start and end
-  double early_start_us = 0;  // that an early launch hides; 0: it cannot be
+  double us_per_row = 0;        // of an item, once
+  double us_per_row_split = 0;  // of an item that is merged, times its splits
+  double us_per_wave = 0;       // beyond the first: CTAs that start and end
+  double early_start_us = 0;    // that an early launch hides; 0: it cannot be
   ReductionCost second_pass = {};
   ReductionCost cluster = {};
   ReductionCost last_cta = {};

@@ -77,9 +77,10 @@ uint64_t FingerprintOf(const DeviceProfile& p) {
                 p.shared_bytes_per_cta, p.reserved_shared_per_cta,
                 int64_t{p.compute_capability}, p.bandwidth_gb_per_s, p.l2_bytes,
                 p.knee_units, p.knee_bytes, p.knee_exponent, p.corner_exponent,
-                p.v1_fixed_us, p.us_per_row, p.us_per_wave, p.early_start_us,
-                p.second_pass.fixed_us, p.second_pass.us_per_split,
-                p.cluster.fixed_us, p.cluster.us_per_split, p.last_cta.fixed_us,
+                p.v1_fixed_us, p.us_per_row, p.us_per_row_split, p.us_per_wave,
+                p.early_start_us, p.second_pass.fixed_us,
+                p.second_pass.us_per_split, p.cluster.fixed_us,
+                p.cluster.us_per_split, p.last_cta.fixed_us,
                 p.last_cta.us_per_split);
 }
 

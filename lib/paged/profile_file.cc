@@ -41,6 +41,7 @@ void VisitFields(Profile& p, const Visit& visit) {
   visit("corner_exponent", p.corner_exponent);
   visit("v1_fixed_us", p.v1_fixed_us);
   visit("us_per_row", p.us_per_row);
+  visit("us_per_row_split", p.us_per_row_split);
   visit("us_per_wave", p.us_per_wave);
   visit("early_start_us", p.early_start_us);
   visit("second_pass.fixed_us", p.second_pass.fixed_us);
