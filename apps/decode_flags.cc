@@ -16,7 +16,8 @@ absl::Status NameFlag(const absl::Status& error) {
 }
 
 bool BeginsWithAField(absl::string_view message) {
-  for (absl::string_view field : {"variant ", "splits ", "reduction ", "partition "}) {
+  for (absl::string_view field : {"variant ", "splits ", "reduction ",
+                                  "partition ", "batch_invariance "}) {
     if (absl::StartsWith(message, field)) return true;
   }
   return false;
@@ -35,6 +36,8 @@ FlagTable DecodeFlagTable() {
        "how tiles are shared out; else $PAGED_PARTITION, else auto"},
       {"head_packing", "on|off",
        "whether q heads of a group share one read of K and V (on)"},
+      {"batch_invariance", "on|off",
+       "whether a sequence's bits are the same in every batch (off)"},
   };
 }
 
@@ -62,6 +65,11 @@ absl::StatusOr<DecodeOptions> DecodeOptionsFrom(const Flags& flags) {
     const absl::StatusOr<HeadPacking> parsed = ParseHeadPacking(*text);
     if (!parsed.ok()) return NameFlag(parsed.status());
     options.head_packing = *parsed;
+  }
+  if (const auto text = flags.Text("batch_invariance"); text.has_value()) {
+    const absl::StatusOr<BatchInvariance> parsed = ParseBatchInvariance(*text);
+    if (!parsed.ok()) return NameFlag(parsed.status());
+    options.batch_invariance = *parsed;
   }
   return options;
 }

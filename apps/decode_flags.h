@@ -8,7 +8,7 @@
 
 namespace paged {
 
-// --splits, --reduction and --head_packing.
+// --splits, --reduction, --head_packing and --batch_invariance.
 FlagTable DecodeFlagTable();
 
 // What was given; the rest is left to the environment. Reads --variant as

@@ -58,7 +58,10 @@ std::vector<double> ToDoubles(DType dtype, const void* data,
         return FromBFloat16Bits(Load<uint16_t>(bytes, i));
       });
     case DType::kF32:
-      break;
+    case DType::kFp8E4M3:
+    case DType::kFp8E5M2:
+    case DType::kInt8:
+      break;  // no tensor of a file has 8 bits
   }
   return Map(num_elements, [bytes](int64_t i) {
     return static_cast<double>(Load<float>(bytes, i));

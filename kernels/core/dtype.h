@@ -1,20 +1,24 @@
 // Storage types of tensors, and their exact conversion to and from float.
 //
-// Host only in what it computes: CUDA kernels convert with the hardware's own
-// instructions. Storage types never take part in arithmetic.
+// Host only but for the types of 8 bits: CUDA kernels convert with the
+// hardware's own instructions where there are any. Storage types never take
+// part in arithmetic.
 #ifndef PAGED_KERNELS_CORE_DTYPE_H_
 #define PAGED_KERNELS_CORE_DTYPE_H_
 
 #include <bit>
 #include <cstdint>
 
+#include "kernels/core/host_device.h"
+
 namespace paged {
 
 // How the elements of a tensor are stored.
-enum class ElementKind : uint8_t { kF16, kBF16, kF32 };
+enum class ElementKind : uint8_t { kF16, kBF16, kF32, kE4M3, kE5M2, kInt8 };
 
 constexpr int BytesOf(ElementKind kind) {
-  return kind == ElementKind::kF32 ? 4 : 2;
+  if (kind == ElementKind::kF32) return 4;
+  return kind == ElementKind::kF16 || kind == ElementKind::kBF16 ? 2 : 1;
 }
 
 // IEEE 754 binary16.
@@ -25,6 +29,21 @@ struct Half {
 // The upper half of a binary32.
 struct BFloat16 {
   uint16_t bits;
+};
+
+// FP8 of the Open Compute Project (OFP8, 2023): 4 bits of exponent with bias 7,
+// no infinities, NaN where all bits but the sign are set.
+struct Fp8E4M3 {
+  uint8_t bits;
+};
+
+// The upper half of a binary16.
+struct Fp8E5M2 {
+  uint8_t bits;
+};
+
+struct Int8 {
+  int8_t bits;
 };
 
 constexpr float ToFloat(float x) { return x; }
@@ -44,6 +63,29 @@ constexpr float ToFloat(Half x) {
   const bool is_special = (x.bits & 0x7c00u) == 0x7c00u;
   return std::bit_cast<float>(sign | (is_special ? special : finite));
 }
+
+PAGED_HD constexpr float ToFloat(Fp8E4M3 x) {
+  const uint32_t sign = (x.bits & 0x80u) << 24;
+  const uint32_t magnitude = (x.bits & 0x7fu) << 20;
+  // The exponent bias moves from 7 to 127; as for Half.
+  const float scaled = __builtin_bit_cast(float, magnitude) * 0x1p120f;
+  const bool is_nan = (x.bits & 0x7fu) == 0x7fu;
+  return __builtin_bit_cast(
+      float,
+      sign | (is_nan ? 0x7fc00000u : __builtin_bit_cast(uint32_t, scaled)));
+}
+
+PAGED_HD constexpr float ToFloat(Fp8E5M2 x) {
+  const uint32_t sign = (x.bits & 0x80u) << 24;
+  const uint32_t magnitude = (x.bits & 0x7fu) << 21;
+  const float scaled = __builtin_bit_cast(float, magnitude) * 0x1p112f;
+  const bool is_special = (x.bits & 0x7cu) == 0x7cu;
+  return __builtin_bit_cast(
+      float, sign | (is_special ? magnitude | 0x7f800000u
+                                : __builtin_bit_cast(uint32_t, scaled)));
+}
+
+PAGED_HD constexpr float ToFloat(Int8 x) { return x.bits; }
 
 // Converts with round to nearest even; NaN stays NaN, overflow is infinity.
 template <typename Element>

@@ -9,6 +9,7 @@
 #include "kernels/core/chunk.h"
 #include "kernels/core/host_device.h"
 #include "kernels/core/kv_layout.h"
+#include "kernels/core/kv_scales.h"
 #include "kernels/core/online_softmax.h"
 #include "kernels/core/score_rules.h"
 
@@ -67,13 +68,17 @@ struct DecodeParams {
 
   float scale_log2 = 0.0f;  // softmax scale times log2(e)
   ScoreRules rules;
+  KvScales key_scales;
+  KvScales value_scales;
 };
 static_assert(std::is_trivially_copyable_v<DecodeParams>);
 static_assert(sizeof(DecodeParams) <= 4096, "the limit of kernel arguments");
 
-// Whether kernels need what score_rules.h and visibility.h offer.
+// Whether kernels need what score_rules.h and visibility.h offer, or scales of
+// single tokens.
 PAGED_HD inline bool IsGeneral(const DecodeParams& p) {
   return p.q_len > 1 || p.query_offsets != nullptr || p.tree_masks != nullptr ||
+         AreByToken(p.key_scales) || AreByToken(p.value_scales) ||
          !IsPlain(p.rules);
 }
 

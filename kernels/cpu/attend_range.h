@@ -96,14 +96,16 @@ inline Tile TileAt(const DecodeParams& p, const WorkItem& item, int tile) {
   return result;
 }
 
-template <typename QueryElement>
-void LoadQuery(const DecodeParams& p, const WorkItem& item, int kv_head,
-               AttendScratch& scratch) {
+inline void LoadQuery(const DecodeParams& p, ElementKind element,
+                      const WorkItem& item, int kv_head,
+                      AttendScratch& scratch) {
   for (int r = 0; r < item.num_rows; ++r) {
     const RowPlace row = RowPlaceOf(p, kv_head, item.first_row + r);
-    LoadRow(static_cast<const QueryElement*>(p.query.data) +
-                RowOffset(p, p.query, item.table_row, row),
-            p.key_dim, scratch.query.data() + r * p.key_dim);
+    WithQueryElement(element, [&]<typename Query>(Query) {
+      LoadRow(static_cast<const Query*>(p.query.data) +
+                  RowOffset(p, p.query, item.table_row, row),
+              p.key_dim, scratch.query.data() + r * p.key_dim);
+    });
   }
 }
 
@@ -120,13 +122,14 @@ inline void ApplyRules(const DecodeParams& p, const WorkItem& item, int kv_head,
   }
 }
 
-// Leaves states and unnormalised values of the item's rows in `scratch`. The
-// item is narrowed.
-template <typename QueryElement, typename KvElement>
-void AttendRange(const DecodeParams& p, const WorkItem& item, int kv_head,
-                 AttendScratch& scratch) {
+// Leaves states and unnormalised values of the item's rows in `scratch`, but
+// for the values' HeadScale. The item is narrowed.
+template <typename KvElement>
+void AttendRange(const DecodeParams& p, ElementKind query_element,
+                 const WorkItem& item, int kv_head, AttendScratch& scratch) {
   scratch.Resize(item.num_rows, p.key_dim, p.value_dim);
-  LoadQuery<QueryElement>(p, item, kv_head, scratch);
+  LoadQuery(p, query_element, item, kv_head, scratch);
+  const float scale_log2 = p.scale_log2 * HeadScale(p.key_scales, kv_head);
   const auto* keys = static_cast<const KvElement*>(p.key.data);
   const auto* values = static_cast<const KvElement*>(p.value.data);
   float* token = scratch.token.data();
@@ -137,10 +140,12 @@ void AttendRange(const DecodeParams& p, const WorkItem& item, int kv_head,
     for (int t = 0; t < tile.num_tokens; ++t) {
       LoadRow(keys + OffsetOf(p.key, tile.blocks[t], tile.slots[t], kv_head),
               p.key_dim, token);
+      const float scale = scale_log2 * TokenScale(p.key_scales, tile.blocks[t],
+                                                  tile.slots[t], kv_head);
       for (int r = 0; r < item.num_rows; ++r) {
         const float* query = scratch.query.data() + r * p.key_dim;
         scratch.weights[static_cast<std::size_t>(r * kTileTokens + t)] =
-            Dot(query, token, p.key_dim) * p.scale_log2;
+            Dot(query, token, p.key_dim) * scale;
       }
     }
     if (IsGeneral(p)) ApplyRules(p, item, kv_head, tile, scratch);
@@ -155,8 +160,11 @@ void AttendRange(const DecodeParams& p, const WorkItem& item, int kv_head,
       LoadRow(
           values + OffsetOf(p.value, tile.blocks[t], tile.slots[t], kv_head),
           p.value_dim, token);
+      const float scale =
+          TokenScale(p.value_scales, tile.blocks[t], tile.slots[t], kv_head);
       for (int r = 0; r < item.num_rows; ++r) {
         const float weight =
+            scale *
             scratch.weights[static_cast<std::size_t>(r * kTileTokens + t)];
         float* sums = scratch.values.data() + r * p.value_dim;
         for (int d = 0; d < p.value_dim; ++d) sums[d] += weight * token[d];

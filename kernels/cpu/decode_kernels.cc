@@ -25,18 +25,19 @@ AttendScratch& ThreadScratch() {
 
 // Normalises one row, and writes it with its lse. An empty state writes 0
 // whatever its values hold.
-template <typename QueryElement>
-void StoreRow(const DecodeParams& p, int seq, int kv_head, int row,
-              SoftmaxState state, const float* values) {
+void StoreRow(const DecodeParams& p, ElementKind element, int seq, int kv_head,
+              int row, SoftmaxState state, const float* values) {
   const RowPlace place = RowPlaceOf(p, kv_head, row);
-  auto* output = static_cast<QueryElement*>(p.output.data) +
-                 RowOffset(p, p.output, seq, place);
   const bool is_empty = IsEmpty(state);
   const RowEnd end = EndOf(p.rules, state, place.q_head);
-  for (int d = 0; d < p.value_dim; ++d) {
-    output[d] =
-        FromFloat<QueryElement>(is_empty ? 0.0f : values[d] * end.factor);
-  }
+  const float factor = end.factor * HeadScale(p.value_scales, kv_head);
+  WithQueryElement(element, [&]<typename Query>(Query) {
+    Query* output =
+        static_cast<Query*>(p.output.data) + RowOffset(p, p.output, seq, place);
+    for (int d = 0; d < p.value_dim; ++d) {
+      output[d] = FromFloat<Query>(is_empty ? 0.0f : values[d] * factor);
+    }
+  });
   if (p.lse != nullptr) p.lse[LseIndex(p, seq, place)] = end.lse;
 }
 
@@ -55,17 +56,19 @@ void StorePartial(const DecodeParams& p, const WorkItem& item, int kv_head,
 }
 
 // Calls `epilogue(item, kv_head, scratch)` after the loop of each program.
-template <typename QueryElement, typename KvElement, typename ItemAt,
-          typename Epilogue>
-void RunPrograms(const DecodeParams& p, int64_t num_items, ThreadPool& pool,
-                 const ItemAt& item_at, const Epilogue& epilogue) {
+template <typename ItemAt, typename Epilogue>
+void RunPrograms(DecodeElements elements, const DecodeParams& p,
+                 int64_t num_items, ThreadPool& pool, const ItemAt& item_at,
+                 const Epilogue& epilogue) {
   pool.ParallelFor(num_items * p.num_kv_heads, [&](int64_t program) {
     const ProgramTimer timer;
     WorkItem item = item_at(program / p.num_kv_heads);
     NarrowToVisible(p, item);
     const int kv_head = static_cast<int>(program % p.num_kv_heads);
     AttendScratch& scratch = ThreadScratch();
-    AttendRange<QueryElement, KvElement>(p, item, kv_head, scratch);
+    WithElement(elements.kv, [&]<typename Kv>(Kv) {
+      AttendRange<Kv>(p, elements.query, item, kv_head, scratch);
+    });
     epilogue(item, kv_head, scratch);
     timer.Report(ProgramKind::kAttend, item.table_row, item.partial, kv_head,
                  1);
@@ -73,22 +76,21 @@ void RunPrograms(const DecodeParams& p, int64_t num_items, ThreadPool& pool,
 }
 
 // Writes the rows of an item that is the whole of its sequence.
-template <typename QueryElement>
-void StoreItem(const DecodeParams& p, const WorkItem& item, int kv_head,
-               const AttendScratch& scratch) {
+void StoreItem(const DecodeParams& p, ElementKind element, const WorkItem& item,
+               int kv_head, const AttendScratch& scratch) {
   for (int r = 0; r < item.num_rows; ++r) {
-    StoreRow<QueryElement>(p, item.table_row, kv_head, item.first_row + r,
-                           scratch.states[static_cast<std::size_t>(r)],
-                           scratch.values.data() + r * p.value_dim);
+    StoreRow(p, element, item.table_row, kv_head, item.first_row + r,
+             scratch.states[static_cast<std::size_t>(r)],
+             scratch.values.data() + r * p.value_dim);
   }
 }
 
-// Calls `body` with values of the two storage types.
-template <typename Body>
-void WithElements(DecodeElements elements, const Body& body) {
-  WithElement(elements.query, [&]<typename Query>(Query query) {
-    WithElement(elements.kv, [&]<typename Kv>(Kv kv) { body(query, kv); });
-  });
+// What the second passes store a row with.
+auto RowStoreOf(const DecodeParams& p, ElementKind element) {
+  return [&p, element](int seq, int kv_head, int row, SoftmaxState state,
+                       const float* values) {
+    StoreRow(p, element, seq, kv_head, row, state, values);
+  };
 }
 
 }  // namespace
@@ -121,62 +123,46 @@ SoftmaxState ReduceRow(const DecodeParams& p, PartialRange parts, int kv_head,
 
 void RunV1(DecodeElements elements, const DecodeParams& params,
            ThreadPool& pool) {
-  WithElements(elements, [&]<typename Query, typename Kv>(Query, Kv) {
-    RunPrograms<Query, Kv>(
-        params, NumItems(params), pool,
-        [&](int64_t item) { return WholeItemAt(params, item); },
-        [&](const WorkItem& item, int kv_head, const AttendScratch& scratch) {
-          StoreItem<Query>(params, item, kv_head, scratch);
-        });
-  });
+  RunPrograms(
+      elements, params, NumItems(params), pool,
+      [&](int64_t item) { return WholeItemAt(params, item); },
+      [&](const WorkItem& item, int kv_head, const AttendScratch& scratch) {
+        StoreItem(params, elements.query, item, kv_head, scratch);
+      });
 }
 
 void RunSplitK(DecodeElements elements, const DecodeParams& params,
                ThreadPool& pool) {
   const int64_t num_items = NumItems(params);
-  WithElements(elements, [&]<typename Query, typename Kv>(Query, Kv) {
-    RunPrograms<Query, Kv>(
-        params, num_items * params.num_splits, pool,
-        [&](int64_t index) {
-          return SplitItemAt(params, index % num_items,
-                             static_cast<int>(index / num_items));
-        },
-        [&](const WorkItem& item, int kv_head, const AttendScratch& scratch) {
-          StorePartial(params, item, kv_head, scratch);
-        });
-  });
+  RunPrograms(
+      elements, params, num_items * params.num_splits, pool,
+      [&](int64_t index) {
+        return SplitItemAt(params, index % num_items,
+                           static_cast<int>(index / num_items));
+      },
+      [&](const WorkItem& item, int kv_head, const AttendScratch& scratch) {
+        StorePartial(params, item, kv_head, scratch);
+      });
 }
 
 void RunReduceSplits(DecodeElements elements, const DecodeParams& params,
                      ThreadPool& pool) {
-  WithElement(elements.query, [&]<typename Query>(Query) {
-    ReduceSplitRows(params, pool,
-                    [&](int seq, int kv_head, int row, SoftmaxState state,
-                        const float* values) {
-                      StoreRow<Query>(params, seq, kv_head, row, state, values);
-                    });
-  });
+  ReduceSplitRows(params, pool, RowStoreOf(params, elements.query));
 }
 
 void RunChunks(DecodeElements elements, const DecodeParams& params,
                ThreadPool& pool) {
-  WithElements(elements, [&]<typename Query, typename Kv>(Query, Kv) {
-    RunPrograms<Query, Kv>(
-        params, NumChunkItems(params), pool,
-        [&](int64_t item) { return ChunkItemAt(params, item); },
-        [&](const WorkItem& item, int kv_head, const AttendScratch& scratch) {
-          if (item.is_whole) {
-            StoreItem<Query>(params, item, kv_head, scratch);
-          } else {
-            StorePartial(params, item, kv_head, scratch);
-          }
-        });
-    ReduceChunkRows(params, pool,
-                    [&](int seq, int kv_head, int row, SoftmaxState state,
-                        const float* values) {
-                      StoreRow<Query>(params, seq, kv_head, row, state, values);
-                    });
-  });
+  RunPrograms(
+      elements, params, NumChunkItems(params), pool,
+      [&](int64_t item) { return ChunkItemAt(params, item); },
+      [&](const WorkItem& item, int kv_head, const AttendScratch& scratch) {
+        if (item.is_whole) {
+          StoreItem(params, elements.query, item, kv_head, scratch);
+        } else {
+          StorePartial(params, item, kv_head, scratch);
+        }
+      });
+  ReduceChunkRows(params, pool, RowStoreOf(params, elements.query));
 }
 
 }  // namespace paged

@@ -17,7 +17,21 @@ void WithElement(ElementKind kind, const Body& body) {
       return body(BFloat16{});
     case ElementKind::kF32:
       return body(float{});
+    case ElementKind::kE4M3:
+      return body(Fp8E4M3{});
+    case ElementKind::kE5M2:
+      return body(Fp8E5M2{});
+    case ElementKind::kInt8:
+      return body(Int8{});
   }
+}
+
+// The same, of what queries and outputs are stored as.
+template <typename Body>
+void WithQueryElement(ElementKind kind, const Body& body) {
+  if (kind == ElementKind::kF16) return body(Half{});
+  if (kind == ElementKind::kBF16) return body(BFloat16{});
+  return body(float{});
 }
 
 template <typename Element>

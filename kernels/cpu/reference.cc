@@ -14,16 +14,6 @@
 namespace paged {
 namespace {
 
-template <typename KvElement>
-const KvElement* TokenOf(const DecodeParams& p, const KvView& view, int seq,
-                         int position, int kv_head) {
-  const SlotPlace place = PlaceOf(position, p.block_size);
-  const int64_t block =
-      p.block_tables[seq * p.block_table_stride + place.logical_block];
-  return static_cast<const KvElement*>(view.data) +
-         OffsetOf(view, block, place.slot, kv_head);
-}
-
 bool IsSeen(const ScoreRules& rules, int t, int position) {
   if (t > position) return false;
   if (t < rules.sink_tokens) return true;
@@ -42,6 +32,31 @@ double Modified(const ScoreRules& rules, double score, int seq, int q_head,
   }
   if (rules.bias != nullptr) score += rules.bias[seq * rules.bias_stride + t];
   return score;
+}
+
+// Where a token lies, and what its codes are multiplied by.
+template <typename KvElement>
+struct Token {
+  const KvElement* codes;
+  double scale;
+};
+
+template <typename KvElement>
+Token<KvElement> TokenOf(const DecodeParams& p, const KvView& view,
+                         const KvScales& scales, int seq, int position,
+                         int kv_head) {
+  const SlotPlace place = PlaceOf(position, p.block_size);
+  const int64_t block =
+      p.block_tables[seq * p.block_table_stride + place.logical_block];
+  double scale = scales.factor;
+  if (scales.data != nullptr) {
+    scale *= scales.data[block * scales.block_stride +
+                         place.slot * scales.slot_stride +
+                         kv_head * scales.head_stride];
+  }
+  return {static_cast<const KvElement*>(view.data) +
+              OffsetOf(view, block, place.slot, kv_head),
+          scale};
 }
 
 template <typename QueryElement, typename KvElement>
@@ -71,13 +86,14 @@ void ReferenceRow(const DecodeParams& p, int seq, int kv_head, int row) {
   double max = -kInfinity;
   for (int t = 0; t < context_len; ++t) {
     if (!is_seen(t)) continue;
-    const KvElement* key = TokenOf<KvElement>(p, p.key, seq, t, kv_head);
+    const auto key =
+        TokenOf<KvElement>(p, p.key, p.key_scales, seq, t, kv_head);
     double dot = 0.0;
     for (int d = 0; d < p.key_dim; ++d) {
-      dot += double{ToFloat(query[d])} * double{ToFloat(key[d])};
+      dot += double{ToFloat(query[d])} * double{ToFloat(key.codes[d])};
     }
-    const double score =
-        Modified(p.rules, dot * scale, seq, place.q_head, t, position);
+    const double score = Modified(p.rules, dot * key.scale * scale, seq,
+                                  place.q_head, t, position);
     weights[static_cast<std::size_t>(t)] = score;
     max = std::fmax(max, score);
   }
@@ -97,10 +113,13 @@ void ReferenceRow(const DecodeParams& p, int seq, int kv_head, int row) {
   std::vector<double> values(static_cast<std::size_t>(p.value_dim), 0.0);
   for (int t = 0; t < context_len && sum != 0.0; ++t) {
     if (!is_seen(t)) continue;
-    const KvElement* value = TokenOf<KvElement>(p, p.value, seq, t, kv_head);
-    const double weight = weights[static_cast<std::size_t>(t)] / sum;
+    const auto value =
+        TokenOf<KvElement>(p, p.value, p.value_scales, seq, t, kv_head);
+    const double weight =
+        weights[static_cast<std::size_t>(t)] / sum * value.scale;
     for (int d = 0; d < p.value_dim; ++d) {
-      values[static_cast<std::size_t>(d)] += weight * double{ToFloat(value[d])};
+      values[static_cast<std::size_t>(d)] +=
+          weight * double{ToFloat(value.codes[d])};
     }
   }
 
@@ -118,7 +137,7 @@ void ReferenceRow(const DecodeParams& p, int seq, int kv_head, int row) {
 }  // namespace
 
 void RunReference(DecodeElements elements, const DecodeParams& params) {
-  WithElement(elements.query, [&]<typename Query>(Query) {
+  WithQueryElement(elements.query, [&]<typename Query>(Query) {
     WithElement(elements.kv, [&]<typename Kv>(Kv) {
       for (int seq = 0; seq < params.num_seqs; ++seq) {
         for (int kv_head = 0; kv_head < params.num_kv_heads; ++kv_head) {

@@ -27,26 +27,49 @@ HWY_BEFORE_NAMESPACE();
 namespace paged {
 namespace HWY_NAMESPACE {
 
-// What the scores of a tile are subject to beyond the scale.
+// What scores and weights of a tile are subject to beyond the scale.
 struct TileRules {
   const DecodeParams& p;
   const WorkItem& item;
-  const int* positions;  // [num_tokens]
+  const int* positions;   // [num_tokens]
+  const int64_t* blocks;  // alike
+  const int* slots;       // alike
   int kv_head;
 };
+
+// Where the score or weight of a chunk's row and a token is.
+template <int R>
+HWY_INLINE int ScoreIndex(int row, int token) {
+  constexpr int T = kTileOf<R>;
+  return token / T * kTileSums + row * T + token % T;
+}
 
 // Masks and modifies the scores of a chunk, one at a time.
 template <int R>
 HWY_NOINLINE void ApplyRules(const TileRules& tile, int num_tokens,
                              int first_row, float* scores) {
-  constexpr int T = kTileOf<R>;
   for (int r = 0; r < R; ++r) {
     const RowRules row = RowRulesOf(tile.p, tile.item, tile.kv_head,
                                     tile.item.first_row + first_row + r);
     for (int t = 0; t < num_tokens; ++t) {
-      float& score = scores[t / T * kTileSums + r * T + t % T];
-      score = RuledScore(tile.p.rules, row, tile.positions[t], score);
+      float& score = scores[ScoreIndex<R>(r, t)];
+      const float scale = TokenScale(tile.p.key_scales, tile.blocks[t],
+                                     tile.slots[t], tile.kv_head);
+      score = RuledScore(tile.p.rules, row, tile.positions[t], score * scale);
     }
+  }
+}
+
+// Takes the values' scales of single tokens into their weights, after these
+// were summed up.
+template <int R>
+HWY_NOINLINE void ScaleWeights(const TileRules& tile, int num_tokens,
+                               float* weights) {
+  if (!AreByToken(tile.p.value_scales)) return;
+  for (int t = 0; t < num_tokens; ++t) {
+    const float scale = TokenScale(tile.p.value_scales, tile.blocks[t],
+                                   tile.slots[t], tile.kv_head);
+    for (int r = 0; r < R; ++r) weights[ScoreIndex<R>(r, t)] *= scale;
   }
 }
 
@@ -65,6 +88,7 @@ HWY_NOINLINE void AttendChunk(const TokenRows<Kv>& keys,
   if (rules != nullptr)
     ApplyRules<R>(*rules, keys.num_tokens, first_row, scores);
   PushTile<R>(keys.num_tokens, scores, max, sum, sums, scratch.value_stride());
+  if (rules != nullptr) ScaleWeights<R>(*rules, keys.num_tokens, scores);
   AddTileValues<R>(values, scores, sums, scratch.value_stride());
 }
 
@@ -98,11 +122,17 @@ void AttendTile(const DecodeParams& p, const WorkItem& item, HeadTile<Kv> now,
                        has_next ? next.tile->values : nullptr,
                        next_head * p.value.head_stride,
                        p.value_dim};
-  const TileRules tile_rules{p, item, now.tile->positions,
+  const TileRules tile_rules{p,
+                             item,
+                             now.tile->positions,
+                             now.tile->blocks,
+                             now.tile->slots,
                              static_cast<int>(kv_head)};
+  const float scale_log2 =
+      p.scale_log2 * HeadScale(p.key_scales, static_cast<int>(kv_head));
   const TileRules* rules = IsGeneral(p) ? &tile_rules : nullptr;
   const auto attend = [&]<int R>(std::integral_constant<int, R>, int row) {
-    AttendChunk<R>(keys, values, p.scale_log2, rules, now.head, row, scratch);
+    AttendChunk<R>(keys, values, scale_log2, rules, now.head, row, scratch);
   };
   for (int row = 0; row < scratch.num_rows();) {
     const int rows = ChunkRows(scratch.num_rows() - row);
@@ -195,11 +225,18 @@ inline void Exp2Row(const float* scores, int count, float* weights) {
   std::copy(lanes, lanes + (count - i), weights + i);
 }
 
+// Of what caches alone are stored as, nothing is written.
 template <typename Element>
 const SimdElementKernels* ElementKernels() {
-  static constexpr SimdElementKernels kKernels = {
-      &LoadRow<Element>, &StoreRow<Element>, &Attend<Element>, &Exp2Row};
-  return &kKernels;
+  if constexpr (sizeof(Element) == 1) {
+    static constexpr SimdElementKernels kKernels = {&LoadRow<Element>, nullptr,
+                                                    &Attend<Element>, &Exp2Row};
+    return &kKernels;
+  } else {
+    static constexpr SimdElementKernels kKernels = {
+        &LoadRow<Element>, &StoreRow<Element>, &Attend<Element>, &Exp2Row};
+    return &kKernels;
+  }
 }
 
 }  // namespace HWY_NAMESPACE

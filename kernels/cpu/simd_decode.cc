@@ -62,7 +62,8 @@ struct RowStore {
           static_cast<std::size_t>(p.value_dim * BytesOf(elements.query)));
     } else {
       kernels.of(elements.query)
-          .store_row(values, end.factor, p.value_dim, output);
+          .store_row(values, end.factor * HeadScale(p.value_scales, kv_head),
+                     p.value_dim, output);
     }
     if (p.lse != nullptr) p.lse[LseIndex(p, seq, place)] = end.lse;
   }

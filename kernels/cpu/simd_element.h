@@ -11,6 +11,9 @@ namespace paged {
 const SimdElementKernels* SimdF16();
 const SimdElementKernels* SimdBF16();
 const SimdElementKernels* SimdF32();
+const SimdElementKernels* SimdE4M3();
+const SimdElementKernels* SimdE5M2();
+const SimdElementKernels* SimdInt8();
 
 }  // namespace paged
 

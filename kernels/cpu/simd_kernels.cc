@@ -11,7 +11,13 @@ namespace paged {
 namespace {
 
 SimdKernels ChosenKernels(int64_t target) {
-  return {hwy::TargetName(target), SimdF16(), SimdBF16(), SimdF32()};
+  return {hwy::TargetName(target),
+          SimdF16(),
+          SimdBF16(),
+          SimdF32(),
+          SimdE4M3(),
+          SimdE5M2(),
+          SimdInt8()};
 }
 
 int64_t BestOf(int64_t targets) { return targets & -targets; }

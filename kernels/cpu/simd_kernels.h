@@ -19,7 +19,8 @@ namespace paged {
 struct SimdElementKernels {
   // As floats; what `to` holds past `dim` stays.
   void (*load_row)(const void* from, int dim, float* to);
-  // Each value times `factor`, rounded to nearest even.
+  // Each value times `factor`, rounded to nearest even. Null for what queries
+  // and outputs are never stored as.
   void (*store_row)(const float* from, float factor, int dim, void* to);
   // The rows of `item` for the kv heads [first_head, first_head + num_heads of
   // `scratch`). Takes queries from the scratch, leaves states and values there.
@@ -34,10 +35,26 @@ struct SimdKernels {
   const SimdElementKernels* f16 = nullptr;
   const SimdElementKernels* bf16 = nullptr;
   const SimdElementKernels* f32 = nullptr;
+  const SimdElementKernels* e4m3 = nullptr;
+  const SimdElementKernels* e5m2 = nullptr;
+  const SimdElementKernels* int8 = nullptr;
 
   const SimdElementKernels& of(ElementKind kind) const {
-    if (kind == ElementKind::kF16) return *f16;
-    return kind == ElementKind::kBF16 ? *bf16 : *f32;
+    switch (kind) {
+      case ElementKind::kF16:
+        return *f16;
+      case ElementKind::kBF16:
+        return *bf16;
+      case ElementKind::kE4M3:
+        return *e4m3;
+      case ElementKind::kE5M2:
+        return *e5m2;
+      case ElementKind::kInt8:
+        return *int8;
+      case ElementKind::kF32:
+        break;
+    }
+    return *f32;
   }
 };
 

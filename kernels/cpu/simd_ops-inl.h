@@ -45,10 +45,10 @@ HWY_INLINE Floats LoadFloats(const BFloat16* from) {
   return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(d32, bits)));
 }
 
-HWY_INLINE Floats LoadFloats(const Half* from) {
+using HalfBits = hn::Vec<hn::Rebind<uint16_t, FloatTag>>;
+
+HWY_INLINE Floats FloatsOfHalves(HalfBits bits) {
   const FloatTag d;
-  const hn::Rebind<uint16_t, FloatTag> d16;
-  const auto bits = hn::LoadU(d16, reinterpret_cast<const uint16_t*>(from));
   if constexpr (kHasHalf) {
     const hn::Rebind<hwy::float16_t, FloatTag> dh;
     return hn::PromoteTo(d, hn::BitCast(dh, bits));
@@ -67,6 +67,44 @@ HWY_INLINE Floats LoadFloats(const Half* from) {
     return hn::BitCast(
         d, hn::Or(sign, hn::IfThenElse(is_special, special, finite)));
   }
+}
+
+HWY_INLINE Floats LoadFloats(const Half* from) {
+  const hn::Rebind<uint16_t, FloatTag> d16;
+  return FloatsOfHalves(
+      hn::LoadU(d16, reinterpret_cast<const uint16_t*>(from)));
+}
+
+HWY_INLINE Floats LoadFloats(const Fp8E5M2* from) {
+  const hn::Rebind<uint8_t, FloatTag> d8;
+  const hn::Rebind<uint16_t, FloatTag> d16;
+  const auto bits = hn::LoadU(d8, reinterpret_cast<const uint8_t*>(from));
+  return FloatsOfHalves(hn::ShiftLeft<8>(hn::PromoteTo(d16, bits)));
+}
+
+HWY_INLINE Floats LoadFloats(const Fp8E4M3* from) {
+  const FloatTag d;
+  const hn::RebindToUnsigned<FloatTag> d32;
+  const hn::Rebind<uint8_t, FloatTag> d8;
+  const auto bits =
+      hn::PromoteTo(d32, hn::LoadU(d8, reinterpret_cast<const uint8_t*>(from)));
+  // As ToFloat(Fp8E4M3).
+  const auto sign = hn::ShiftLeft<24>(hn::And(bits, hn::Set(d32, 0x80u)));
+  const auto code = hn::And(bits, hn::Set(d32, 0x7fu));
+  const auto finite = hn::BitCast(
+      d32,
+      hn::Mul(hn::BitCast(d, hn::ShiftLeft<20>(code)), hn::Set(d, 0x1p120f)));
+  const auto magnitude = hn::IfThenElse(hn::Eq(code, hn::Set(d32, 0x7fu)),
+                                        hn::Set(d32, 0x7fc00000u), finite);
+  return hn::BitCast(d, hn::Or(sign, magnitude));
+}
+
+HWY_INLINE Floats LoadFloats(const Int8* from) {
+  const FloatTag d;
+  const hn::RebindToSigned<FloatTag> d32;
+  const hn::Rebind<int8_t, FloatTag> d8;
+  const auto codes = hn::LoadU(d8, reinterpret_cast<const int8_t*>(from));
+  return hn::ConvertTo(d, hn::PromoteTo(d32, codes));
 }
 
 // The first `count` elements, fewer than a vector has; zeros after them.

@@ -31,6 +31,8 @@ template <typename Kv>
 struct Tile {
   int num_tokens;
   int positions[kTileTokens];
+  int64_t blocks[kTileTokens];
+  int slots[kTileTokens];
   const Kv* keys[kTileTokens];
   const Kv* values[kTileTokens];
 };
@@ -41,6 +43,7 @@ HWY_INLINE void FindTile(const DecodeParams& p, const WorkItem& item,
   const int first = SequenceTile(item, tile_idx) * kTileTokens;
   const int end = std::min(first + kTileTokens, item.visible.end);
   const int32_t* table = p.block_tables + item.table_row * p.block_table_stride;
+  int64_t block = 0;
   const Kv* block_keys = nullptr;  // slot 0 of the block at hand
   const Kv* block_values = nullptr;
   SlotPlace place = PlaceOf(first, p.block_size);
@@ -52,7 +55,7 @@ HWY_INLINE void FindTile(const DecodeParams& p, const WorkItem& item,
     }
     if (!Sees(item.visible, position)) continue;
     if (block_keys == nullptr) {
-      const int64_t block = table[place.logical_block];
+      block = table[place.logical_block];
       block_keys =
           static_cast<const Kv*>(p.key.data) + OffsetOf(p.key, block, 0, 0);
       block_values =
@@ -60,6 +63,8 @@ HWY_INLINE void FindTile(const DecodeParams& p, const WorkItem& item,
     }
     const int t = tile.num_tokens++;
     tile.positions[t] = position;
+    tile.blocks[t] = block;
+    tile.slots[t] = place.slot;
     tile.keys[t] = block_keys + place.slot * p.key.slot_stride;
     tile.values[t] = block_values + place.slot * p.value.slot_stride;
   }

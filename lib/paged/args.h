@@ -43,6 +43,13 @@ struct RowStrides {
 
 // How far the lengths of a batch lie apart.
 enum class LengthSpread : uint8_t { kUniform, kRagged };
+// How many scales a tensor of them has.
+enum class ScaleGranularity : uint8_t {
+  kNone,    // no tensor
+  kTensor,  // [1]
+  kHead,    // [num_kv_heads]
+  kToken,   // [num_blocks, block_size, num_kv_heads], as the pool's blocks
+};
 
 // Everything about a decode step but its pointers. `num_seqs` and
 // `max_context_len` are capacities: a plan made from them, and a CUDA graph
@@ -76,8 +83,20 @@ struct DecodeShape {
   int expected_context_len = 0;
   LengthSpread lengths = LengthSpread::kUniform;
 
-  DType query_dtype = DType::kF16;  // the output's as well
-  DType kv_dtype = DType::kF16;
+  DType query_dtype = DType::kF16;  // the output's as well: fp16, bf16 or fp32
+  DType kv_dtype = DType::kF16;     // any, whatever the query's
+
+  // Stored keys are codes: key = key_scale * (scale of the tensor key_scales) *
+  // code; values alike. Scales are positive and finite; the tensors lie on the
+  // device.
+  float key_scale = 1.0f;
+  float value_scale = 1.0f;
+  ScaleGranularity key_scales = ScaleGranularity::kNone;
+  ScaleGranularity value_scales = ScaleGranularity::kNone;
+  // Of kToken: strides of [num_blocks, block_size, num_kv_heads], in floats;
+  // all zero means dense.
+  KvStrides key_scale_strides = {};
+  KvStrides value_scale_strides = {};
 
   // Which tokens the query token at position p sees of those up to p: the last
   // `window` (p among them), and those of its own chunk [p / attention_chunk *
@@ -139,6 +158,10 @@ struct DecodeArgs {
   // With has_tree_masks, one per query token: bit j says whether it sees query
   // token j of its sequence. A token sees itself by its own bit.
   const uint32_t* tree_masks = nullptr;
+
+  // Float32, with the shape's key_scales and value_scales; else null.
+  const float* key_scales = nullptr;
+  const float* value_scales = nullptr;
 
   // Float32, with the shape's has_alibi, has_bias, has_sink_logits; else null.
   const float* alibi_slopes = nullptr;  // [num_q_heads]

@@ -45,6 +45,7 @@
 #include "paged/copy_blocks.h"
 #include "paged/device_memory.h"
 #include "paged/device_profile.h"
+#include "paged/merge_results.h"
 #include "paged/plan.h"
 
 // A cudaStream_t, named without the CUDA headers.
@@ -145,6 +146,16 @@ class Backend {
   // elements.
   virtual absl::Status CopyBlocks(const CopyBlocksArgs& args,
                                   Stream stream) = 0;
+
+  // Looks at the lengths, query offsets and table entries that a run of these
+  // arguments would follow, and waits for what it finds. InvalidArgument as
+  // Validate, and for the first offender: "block_tables[3][17] must be 0 to
+  // 4095; got -1". Unimplemented on CUDA.
+  virtual absl::Status CheckTables(const DecodeArgs& args, Stream stream) = 0;
+
+  // Merges two results of the same rows (merge_results.h). Enqueued.
+  // InvalidArgument as ValidateMerge; Unimplemented on CUDA.
+  virtual absl::Status MergeResults(const MergeArgs& args, Stream stream) = 0;
 
   // Waits for what was enqueued on the stream. Internal when some of it failed
   // on the device.

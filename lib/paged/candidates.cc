@@ -78,7 +78,9 @@ DecidedBy DeciderOf(const DecodeOptions& options) {
                ? DecidedBy::kPartitionOption
                : DecidedBy::kPartitionEnv;
   }
-  return DecidedBy::kCostModel;
+  return options.batch_invariance == BatchInvariance::kOn
+             ? DecidedBy::kBatchInvariance
+             : DecidedBy::kCostModel;
 }
 
 // What every candidate shares.
@@ -246,6 +248,11 @@ void VisitInstances(Choice choice, const DecodePlan& seed,
       plan.predicted_us = 0;  // the model knows nothing of waiting
     }
     visit(plan, obstacle);
+    // The first that the device has room for, whatever the batch.
+    if (options.batch_invariance == BatchInvariance::kOn &&
+        plan.resident_ctas > 0 && obstacle != Obstacle::kSharedMemory) {
+      return;
+    }
   }
 }
 
@@ -279,6 +286,10 @@ absl::Status VisitCandidates(const DecodeProblem& problem,
                      options, visit);
     }
   };
+  if (options.batch_invariance == BatchInvariance::kOn) {
+    visit_splits(kInvariantSplits);
+    return absl::OkStatus();
+  }
   if (MayBeChunks(problem, profile, options)) {
     VisitInstances({Partition::kChunks, 1, ReductionOfChunks(profile)}, seed,
                    profile, options, visit);

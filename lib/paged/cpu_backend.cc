@@ -9,9 +9,11 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/baseline/thrust_decode.h"
 #include "kernels/core/schedule.h"
+#include "kernels/core/table_check.h"
 #include "kernels/cpu/append_kernels.h"
 #include "kernels/cpu/copy_kernels.h"
 #include "kernels/cpu/decode_kernels.h"
+#include "kernels/cpu/merge_kernels.h"
 #include "kernels/cpu/simd_decode.h"
 #include "kernels/cpu/simd_kernels.h"
 #include "kernels/cpu/table_kernels.h"
@@ -76,6 +78,10 @@ class CpuBackend final : public Backend {
 
   absl::Status AppendKv(const AppendKvArgs& args, Stream stream) override;
   absl::Status CopyBlocks(const CopyBlocksArgs& args, Stream stream) override;
+
+  absl::Status MergeResults(const MergeArgs& args, Stream stream) override;
+
+  absl::Status CheckTables(const DecodeArgs& args, Stream stream) override;
 
   absl::Status Synchronize(Stream) override { return absl::OkStatus(); }
 
@@ -207,6 +213,22 @@ absl::Status CpuBackend::AppendKv(const AppendKvArgs& args, Stream) {
   const internal::ProfileRange range("paged/append");
   PAGED_ASSIGN_OR_RETURN(const AppendKvArgs a, ValidateAppend(args));
   RunAppendKv(internal::LowerAppend(a));
+  return absl::OkStatus();
+}
+
+absl::Status CpuBackend::CheckTables(const DecodeArgs& args, Stream) {
+  PAGED_ASSIGN_OR_RETURN(const DecodeProblem problem, Validate(args));
+  const DecodeParams params = internal::ParamsOf(problem, args);
+  for (int seq = 0; seq < params.num_seqs; ++seq) {
+    PAGED_RETURN_IF_ERROR(internal::ToStatus(
+        FirstTableFault(params, args.shape.num_blocks, seq), problem.shape()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CpuBackend::MergeResults(const MergeArgs& args, Stream) {
+  PAGED_RETURN_IF_ERROR(ValidateMerge(args));
+  RunMerge(internal::KindOf(args.dtype), internal::LowerMerge(args), pool_);
   return absl::OkStatus();
 }
 

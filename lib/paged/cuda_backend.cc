@@ -100,6 +100,16 @@ class CudaBackend final : public Backend {
                    const RunContext& context) override;
   absl::Status AppendKv(const AppendKvArgs& args, Stream stream) override;
   absl::Status CopyBlocks(const CopyBlocksArgs& args, Stream stream) override;
+  absl::Status CheckTables(const DecodeArgs& args, Stream) override {
+    PAGED_RETURN_IF_ERROR(Validate(args).status());
+    return absl::UnimplementedError(
+        "CheckTables is not built for CUDA; the CPU backend has it");
+  }
+  absl::Status MergeResults(const MergeArgs& args, Stream) override {
+    PAGED_RETURN_IF_ERROR(ValidateMerge(args));
+    return absl::UnimplementedError(
+        "MergeResults is not built for CUDA; the CPU backend has it");
+  }
   absl::Status Synchronize(Stream stream) override;
 
   absl::StatusOr<Buffer> Allocate(std::size_t bytes, MemoryKind kind) override {

@@ -57,6 +57,9 @@ absl::Status Decode(const DecodeArgs& args, Backend& backend,
   PAGED_ASSIGN_OR_RETURN(const DecodeProblem problem, Validate(args));
   PAGED_ASSIGN_OR_RETURN(const DecodePlan plan,
                          PlanProblem(problem, backend, options));
+  if (options.validate_tables) {
+    PAGED_RETURN_IF_ERROR(backend.CheckTables(args, stream));
+  }
   PAGED_RETURN_IF_ERROR(backend.Prepare(plan));
   PAGED_ASSIGN_OR_RETURN(const Workspace workspace,
                          backend.Reserve(plan.workspace_bytes));

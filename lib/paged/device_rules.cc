@@ -22,6 +22,12 @@ absl::string_view NameOf(ElementKind element) {
       return paged::NameOf(DType::kF16);
     case ElementKind::kBF16:
       return paged::NameOf(DType::kBF16);
+    case ElementKind::kE4M3:
+      return paged::NameOf(DType::kFp8E4M3);
+    case ElementKind::kE5M2:
+      return paged::NameOf(DType::kFp8E5M2);
+    case ElementKind::kInt8:
+      return paged::NameOf(DType::kInt8);
     case ElementKind::kF32:
       break;
   }

@@ -8,11 +8,15 @@
 namespace paged {
 namespace {
 
-constexpr std::array kAll = {DType::kF16, DType::kBF16, DType::kF32};
+constexpr std::array kAll = {DType::kF16,     DType::kBF16,    DType::kF32,
+                             DType::kFp8E4M3, DType::kFp8E5M2, DType::kInt8};
 
 }  // namespace
 
-int SizeOf(DType dtype) { return dtype == DType::kF32 ? 4 : 2; }
+int SizeOf(DType dtype) {
+  if (dtype == DType::kF32) return 4;
+  return dtype < DType::kF32 ? 2 : 1;
+}
 
 absl::string_view NameOf(DType dtype) {
   switch (dtype) {
@@ -22,6 +26,12 @@ absl::string_view NameOf(DType dtype) {
       return "bf16";
     case DType::kF32:
       return "fp32";
+    case DType::kFp8E4M3:
+      return "fp8_e4m3";
+    case DType::kFp8E5M2:
+      return "fp8_e5m2";
+    case DType::kInt8:
+      return "int8";
   }
   return "unknown";
 }
@@ -30,8 +40,9 @@ absl::StatusOr<DType> ParseDType(absl::string_view name) {
   for (DType dtype : kAll) {
     if (NameOf(dtype) == name) return dtype;
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("dtype must be fp16, bf16 or fp32; got ", name));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "dtype must be fp16, bf16, fp32, fp8_e4m3, fp8_e5m2 or int8; got ",
+      name));
 }
 
 }  // namespace paged

@@ -6,6 +6,49 @@ namespace paged::internal {
 namespace {
 
 constexpr Feature kFeatures[] = {
+    {.field = "value_dim",
+     .meaning = "values of a dimension of their own",
+     .is_used = [](const DecodeShape& s) { return s.value_dim != s.head_dim; },
+     .needs_general = false,
+     .on_cuda = false,
+     .in_thrust = true},
+    {.field = "query_dtype",
+     .meaning = "query and output of a dtype of their own",
+     .is_used =
+         [](const DecodeShape& s) { return s.query_dtype != s.kv_dtype; },
+     .needs_general = false,
+     .on_cuda = false,
+     .in_thrust = false},
+    {.field = "key_scale",
+     .meaning = "scale of all keys",
+     .is_used = [](const DecodeShape& s) { return s.key_scale != 1.0f; },
+     .needs_general = false,
+     .on_cuda = false,
+     .in_thrust = false},
+    {.field = "value_scale",
+     .meaning = "scale of all values",
+     .is_used = [](const DecodeShape& s) { return s.value_scale != 1.0f; },
+     .needs_general = false,
+     .on_cuda = false,
+     .in_thrust = false},
+    {.field = "key_scales",
+     .meaning = "scales of keys on the device: one, per kv head, per token",
+     .is_used =
+         [](const DecodeShape& s) {
+           return s.key_scales != ScaleGranularity::kNone;
+         },
+     .needs_general = false,
+     .on_cuda = false,
+     .in_thrust = false},
+    {.field = "value_scales",
+     .meaning = "scales of values on the device: one, per kv head, per token",
+     .is_used =
+         [](const DecodeShape& s) {
+           return s.value_scales != ScaleGranularity::kNone;
+         },
+     .needs_general = false,
+     .on_cuda = false,
+     .in_thrust = false},
     {.field = "q_len",
      .meaning = "several query tokens",
      .is_used = [](const DecodeShape& s) { return s.q_len != 1; },
@@ -36,13 +79,12 @@ constexpr Feature kFeatures[] = {
      .needs_general = true,
      .on_cuda = false,
      .in_thrust = false},
-    // Without a window or a chunk every token is visible anyway.
     {.field = "sink_tokens",
      .meaning = "first tokens always visible",
      .is_used = [](const DecodeShape& s) { return s.sink_tokens != 0; },
-     .needs_general = false,
-     .on_cuda = true,
-     .in_thrust = true},
+     .needs_general = true,
+     .on_cuda = false,
+     .in_thrust = false},
     {.field = "soft_cap",
      .meaning = "logit soft cap",
      .is_used = [](const DecodeShape& s) { return s.soft_cap != 0.0f; },
@@ -74,6 +116,10 @@ constexpr Feature kFeatures[] = {
 absl::Span<const Feature> AllFeatures() { return kFeatures; }
 
 bool NeedsGeneral(const DecodeShape& shape) {
+  if (shape.key_scales == ScaleGranularity::kToken ||
+      shape.value_scales == ScaleGranularity::kToken) {
+    return true;
+  }
   for (const Feature& feature : kFeatures) {
     if (feature.needs_general && feature.is_used(shape)) return true;
   }

@@ -34,7 +34,13 @@ absl::string_view FirstDifference(const DecodeShape& a, const DecodeShape& b) {
   if (a.num_blocks != b.num_blocks) return "num_blocks";
   if (a.max_blocks_per_seq != b.max_blocks_per_seq) return "max_blocks_per_seq";
   if (a.max_context_len != b.max_context_len) return "max_context_len";
+  if (a.value_dim != b.value_dim) return "value_dim";
+  if (a.query_dtype != b.query_dtype) return "query_dtype";
   if (a.kv_dtype != b.kv_dtype) return "kv_dtype";
+  if (a.key_scale != b.key_scale) return "key_scale";
+  if (a.value_scale != b.value_scale) return "value_scale";
+  if (a.key_scales != b.key_scales) return "key_scales";
+  if (a.value_scales != b.value_scales) return "value_scales";
   if (a.window != b.window) return "window";
   if (a.attention_chunk != b.attention_chunk) return "attention_chunk";
   if (a.sink_tokens != b.sink_tokens) return "sink_tokens";
@@ -71,6 +77,10 @@ absl::Status CheckPointers(const DecodeArgs& args, DeviceKind kind) {
   PAGED_RETURN_IF_ERROR(
       CheckAligned("context_lens", args.context_lens, sizeof(int32_t)));
   PAGED_RETURN_IF_ERROR(
+      CheckAligned("key_scales", args.key_scales, sizeof(float)));
+  PAGED_RETURN_IF_ERROR(
+      CheckAligned("value_scales", args.value_scales, sizeof(float)));
+  PAGED_RETURN_IF_ERROR(
       CheckAligned("query_offsets", args.query_offsets, sizeof(int32_t)));
   PAGED_RETURN_IF_ERROR(
       CheckAligned("tree_masks", args.tree_masks, sizeof(uint32_t)));
@@ -88,6 +98,12 @@ ElementKind KindOf(DType dtype) {
       return ElementKind::kF16;
     case DType::kBF16:
       return ElementKind::kBF16;
+    case DType::kFp8E4M3:
+      return ElementKind::kE4M3;
+    case DType::kFp8E5M2:
+      return ElementKind::kE5M2;
+    case DType::kInt8:
+      return ElementKind::kInt8;
     case DType::kF32:
       break;
   }
@@ -127,6 +143,22 @@ WorkspaceLayout WorkspaceLayoutOf(const DecodePlan& plan) {
   return layout;
 }
 
+namespace {
+
+KvScales ScalesOf(float factor, ScaleGranularity granularity,
+                  const KvStrides& strides) {
+  KvScales scales{.factor = factor};
+  if (granularity == ScaleGranularity::kHead) scales.head_stride = 1;
+  if (granularity == ScaleGranularity::kToken) {
+    scales.block_stride = strides.block_stride;
+    scales.slot_stride = strides.slot_stride;
+    scales.head_stride = strides.head_stride;
+  }
+  return scales;
+}
+
+}  // namespace
+
 DecodeParams ParamsOf(const DecodePlan& plan) {
   const DecodeShape& s = plan.shape;
   const auto rows = [](const RowStrides& strides) -> RowView {
@@ -137,38 +169,73 @@ DecodeParams ParamsOf(const DecodePlan& plan) {
     return {nullptr, strides.block_stride, strides.slot_stride,
             strides.head_stride};
   };
-  return {.query = rows(s.query),
-          .key = pool(s.key),
-          .value = pool(s.value),
-          .output = rows(s.output),
-          .lse = nullptr,
-          .block_tables = nullptr,
-          .block_table_stride = s.block_table_stride,
-          .context_lens = nullptr,
-          .query_offsets = nullptr,
-          .tree_masks = nullptr,
-          .partials = {},
-          .schedule = {},
-          .max_chunks = plan.partition == Partition::kChunks
-                            ? static_cast<int>(MaxItems(plan))
-                            : 0,
-          .num_seqs = s.num_seqs,
-          .q_len = s.q_len,
-          .num_kv_heads = s.num_kv_heads,
-          .group = s.num_q_heads / s.num_kv_heads,
-          .key_dim = s.head_dim,
-          .value_dim = s.value_dim,
-          .block_size = s.block_size,
-          .max_context_len = s.max_context_len,
-          .rows_per_item = plan.rows_per_item,
-          .num_row_tiles = plan.num_row_tiles,
-          .num_splits = plan.num_splits,
-          .scale_log2 = s.scale * kLog2E,
-          .rules = {.window = s.window,
-                    .chunk = s.attention_chunk,
-                    .sink_tokens = s.sink_tokens,
-                    .soft_cap_log2 = s.soft_cap * kLog2E,
-                    .bias_stride = s.bias_stride}};
+  return {
+      .query = rows(s.query),
+      .key = pool(s.key),
+      .value = pool(s.value),
+      .output = rows(s.output),
+      .lse = nullptr,
+      .block_tables = nullptr,
+      .block_table_stride = s.block_table_stride,
+      .context_lens = nullptr,
+      .query_offsets = nullptr,
+      .tree_masks = nullptr,
+      .partials = {},
+      .schedule = {},
+      .max_chunks = plan.partition == Partition::kChunks
+                        ? static_cast<int>(MaxItems(plan))
+                        : 0,
+      .num_seqs = s.num_seqs,
+      .q_len = s.q_len,
+      .num_kv_heads = s.num_kv_heads,
+      .group = s.num_q_heads / s.num_kv_heads,
+      .key_dim = s.head_dim,
+      .value_dim = s.value_dim,
+      .block_size = s.block_size,
+      .max_context_len = s.max_context_len,
+      .rows_per_item = plan.rows_per_item,
+      .num_row_tiles = plan.num_row_tiles,
+      .num_splits = plan.num_splits,
+      .scale_log2 = s.scale * kLog2E,
+      .rules = {.window = s.window,
+                .chunk = s.attention_chunk,
+                .sink_tokens = s.sink_tokens,
+                .soft_cap_log2 = s.soft_cap * kLog2E,
+                .bias_stride = s.bias_stride},
+      .key_scales = ScalesOf(s.key_scale, s.key_scales, s.key_scale_strides),
+      .value_scales =
+          ScalesOf(s.value_scale, s.value_scales, s.value_scale_strides)};
+}
+
+namespace {
+
+void BindPointers(const DecodeArgs& args, DecodeParams& params) {
+  // A view's type says where a tensor lies, not that it is written.
+  params.query.data = const_cast<void*>(args.query);
+  params.key.data = args.key_cache;
+  params.value.data = args.value_cache;
+  params.output.data = args.output;
+  params.lse = args.lse;
+  params.block_tables = args.block_tables;
+  params.context_lens = args.context_lens;
+  params.key_scales.data = args.key_scales;
+  params.value_scales.data = args.value_scales;
+  params.query_offsets = args.query_offsets;
+  params.tree_masks = args.tree_masks;
+  params.rules.alibi_slopes = args.alibi_slopes;
+  params.rules.sink_logits = args.sink_logits;
+  params.rules.bias = args.bias;
+}
+
+}  // namespace
+
+DecodeParams ParamsOf(const DecodeProblem& problem, const DecodeArgs& args) {
+  DecodePlan plan;
+  plan.shape = problem.shape();
+  plan.rows_per_item = problem.rows();
+  DecodeParams params = ParamsOf(plan);
+  BindPointers(args, params);
+  return params;
 }
 
 absl::StatusOr<Launch> Lower(const DecodePlan& plan, const DecodeArgs& args,
@@ -193,19 +260,7 @@ absl::StatusOr<Launch> Lower(const DecodePlan& plan, const DecodeArgs& args,
                 .workspace = context.workspace,
                 .own_schedule = {}};
   DecodeParams& params = launch.params;
-  // A view's type says where a tensor lies, not that it is written.
-  params.query.data = const_cast<void*>(args.query);
-  params.key.data = args.key_cache;
-  params.value.data = args.value_cache;
-  params.output.data = args.output;
-  params.lse = args.lse;
-  params.block_tables = args.block_tables;
-  params.context_lens = args.context_lens;
-  params.query_offsets = args.query_offsets;
-  params.tree_masks = args.tree_masks;
-  params.rules.alibi_slopes = args.alibi_slopes;
-  params.rules.sink_logits = args.sink_logits;
-  params.rules.bias = args.bias;
+  BindPointers(args, params);
   if (plan.reduction != Reduction::kNone && plan.workspace_bytes != 0) {
     const WorkspaceLayout layout = WorkspaceLayoutOf(plan);
     auto* base = static_cast<std::byte*>(context.workspace.data);
@@ -230,6 +285,17 @@ absl::StatusOr<Launch> Lower(const DecodePlan& plan, const DecodeArgs& args,
     launch.workspace.bytes -= plan.control_bytes;
   }
   return launch;
+}
+
+MergeParams LowerMerge(const MergeArgs& a) {
+  return {.first_output = a.first_output,
+          .first_lse = a.first_lse,
+          .second_output = a.second_output,
+          .second_lse = a.second_lse,
+          .output = a.output,
+          .lse = a.lse,
+          .num_rows = a.num_rows,
+          .dim = a.dim};
 }
 
 AppendParams LowerAppend(const AppendKvArgs& a) {

@@ -176,6 +176,20 @@ absl::Status CheckOptions(const DecodeOptions& options) {
                                " with reduction cluster"),
                   absl::StrCat(splits));
   }
+  if (options.batch_invariance > BatchInvariance::kOn) {
+    return Refuse(
+        "batch_invariance", "on or off",
+        absl::StrCat("BatchInvariance(",
+                     static_cast<int>(options.batch_invariance), ")"));
+  }
+  if (options.batch_invariance == BatchInvariance::kOn &&
+      (variant != Variant::kAuto || splits != 0 ||
+       options.partition.value_or(Partition::kAuto) != Partition::kAuto ||
+       options.instance.has_value())) {
+    return Refuse("batch_invariance",
+                  "off with a variant, splits, a partition or an instance",
+                  "on");
+  }
   const bool can_split =
       variant == Variant::kAuto || variant == Variant::kSplitK;
   if (splits > 1 && !can_split) {
@@ -243,6 +257,10 @@ absl::string_view NameOf(HeadPacking packing) {
   return packing == HeadPacking::kOn ? "on" : "off";
 }
 
+absl::string_view NameOf(BatchInvariance invariance) {
+  return invariance == BatchInvariance::kOn ? "on" : "off";
+}
+
 absl::StatusOr<Variant> ParseVariant(absl::string_view name) {
   return ParseVariantOf("variant", name);
 }
@@ -259,6 +277,12 @@ absl::StatusOr<HeadPacking> ParseHeadPacking(absl::string_view name) {
   if (name == "on") return HeadPacking::kOn;
   if (name == "off") return HeadPacking::kOff;
   return Refuse("head_packing", "on or off", name);
+}
+
+absl::StatusOr<BatchInvariance> ParseBatchInvariance(absl::string_view name) {
+  if (name == "on") return BatchInvariance::kOn;
+  if (name == "off") return BatchInvariance::kOff;
+  return Refuse("batch_invariance", "on or off", name);
 }
 
 absl::StatusOr<DecodeOptions> ResolveOptions(DecodeOptions options,

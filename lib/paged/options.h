@@ -57,10 +57,19 @@ enum class Partition : uint8_t {
 // Whether the q heads that share a kv head share one read of it.
 enum class HeadPacking : uint8_t { kOn, kOff };
 
+// Whether the bits of a sequence's result may depend on how many other
+// sequences there are, on the capacities of the plan and on the device's number
+// of SMs or threads. On costs a plan its freedom: every plan splits contexts
+// alike, in kInvariantSplits, with one instance per (dtype, head_dim).
+enum class BatchInvariance : uint8_t { kOff, kOn };
+
 // Who said so.
 enum class OptionSource : uint8_t { kCode, kEnvironment };
 
 inline constexpr int kMaxSplits = 1024;
+// Of every batch-invariant plan: long contexts of small batches fill a chip,
+// and partials of short ones are few.
+inline constexpr int kInvariantSplits = 8;
 // Of the reduction cluster: what every GPU with clusters can run.
 inline constexpr int kMaxSplitsOfCluster = 8;
 
@@ -82,6 +91,9 @@ struct DecodeOptions {
   // Whether small grids may be launched early (DecodePlan::starts_early).
   bool early_start = true;
   std::optional<InstanceChoice> instance = {};
+  BatchInvariance batch_invariance = BatchInvariance::kOff;
+  // Whether Decode calls Backend::CheckTables first; runs of a plan never do.
+  bool validate_tables = false;
 
   // Filled in by ResolveOptions.
   OptionSource variant_source = OptionSource::kCode;
@@ -95,12 +107,14 @@ absl::string_view NameOf(Variant variant);
 absl::string_view NameOf(Reduction reduction);
 absl::string_view NameOf(Partition partition);
 absl::string_view NameOf(HeadPacking packing);
+absl::string_view NameOf(BatchInvariance invariance);
 
 // The inverse of NameOf. InvalidArgument lists what is allowed.
 absl::StatusOr<Variant> ParseVariant(absl::string_view name);
 absl::StatusOr<Reduction> ParseReduction(absl::string_view name);
 absl::StatusOr<Partition> ParsePartition(absl::string_view name);
 absl::StatusOr<HeadPacking> ParseHeadPacking(absl::string_view name);
+absl::StatusOr<BatchInvariance> ParseBatchInvariance(absl::string_view name);
 
 // Looks a variable up; empty optional when it is not set.
 using EnvLookup =
@@ -109,7 +123,8 @@ using EnvLookup =
 // Fills what the code left open from the environment, and checks the whole.
 // InvalidArgument names the variable or field, its value and what is allowed:
 // unknown words, counts out of range, v1 with more than one split, a partition
-// that the variant, the splits or the reduction rule out.
+// that the variant, the splits or the reduction rule out, batch invariance with
+// a variant, splits, a partition or an instance.
 absl::StatusOr<DecodeOptions> ResolveOptions(DecodeOptions options,
                                              const EnvLookup& env);
 

@@ -45,6 +45,8 @@ absl::string_view NameOf(DecidedBy decided_by) {
       return "--partition";
     case DecidedBy::kPartitionEnv:
       return "PAGED_PARTITION";
+    case DecidedBy::kBatchInvariance:
+      return "--batch_invariance";
   }
   return "unknown";
 }

@@ -39,6 +39,7 @@ enum class DecidedBy : uint8_t {
   kSplitsEnv,
   kPartitionOption,
   kPartitionEnv,
+  kBatchInvariance,
 };
 
 // A compiled kernel. On a CPU warps and stages are 0.

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "absl/strings/str_cat.h"
+#include "paged/internal/status_macros.h"
 
 namespace paged::internal {
 namespace {
@@ -38,10 +39,17 @@ absl::Status CheckAtLeast(const char* field, int64_t value, int64_t least) {
 }
 
 absl::Status CheckDType(const char* field, DType dtype) {
+  if (dtype <= DType::kInt8) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, " must be a DType of dtype.h; got DType(",
+                   static_cast<int>(dtype), ")"));
+}
+
+absl::Status CheckQueryDType(const char* field, DType dtype) {
+  PAGED_RETURN_IF_ERROR(CheckDType(field, dtype));
   if (dtype <= DType::kF32) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(field, " must be fp16, bf16 or fp32; got DType(",
-                   static_cast<int>(dtype), ")"));
+      absl::StrCat(field, " must be fp16, bf16 or fp32; got ", NameOf(dtype)));
 }
 
 absl::Status CheckNotNull(const char* field, const void* pointer) {

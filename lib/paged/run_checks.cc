@@ -1,9 +1,11 @@
 #include "paged/internal/run_checks.h"
 
 #include <cstdint>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "paged/internal/lower.h"
+#include "paged/internal/rules.h"
 
 namespace paged::internal {
 namespace {
@@ -49,6 +51,30 @@ absl::Status CheckWorkspace(const DecodePlan& plan, const Workspace& workspace,
                             DeviceKind kind) {
   return CheckMemory("workspace", plan.workspace_bytes, workspace.data,
                      workspace.bytes, kind);
+}
+
+absl::Status ToStatus(const TableFault& fault, const DecodeShape& shape) {
+  const std::string row = absl::StrCat("[", fault.row, "]");
+  switch (fault.kind) {
+    case TableFaultKind::kNone:
+      return absl::OkStatus();
+    case TableFaultKind::kContextLen:
+      return CheckRange(absl::StrCat("context_lens", row).c_str(), fault.value,
+                        0, shape.max_context_len);
+    case TableFaultKind::kQueryStart:
+      return CheckAtLeast(absl::StrCat("query_offsets", row).c_str(),
+                          fault.value, 0);
+    case TableFaultKind::kQueryTokens:
+      return CheckRange(absl::StrCat("query_offsets[", fault.row + 1,
+                                     "] - query_offsets", row)
+                            .c_str(),
+                        fault.value, 0, shape.q_len);
+    case TableFaultKind::kBlock:
+      break;
+  }
+  return CheckRange(
+      absl::StrCat("block_tables", row, "[", fault.column, "]").c_str(),
+      fault.value, 0, shape.num_blocks - 1);
 }
 
 absl::Status ToStatus(ThrustStatus status) {

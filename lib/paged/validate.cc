@@ -37,7 +37,8 @@ absl::Status CheckHeads(const DecodeShape& s) {
       CheckRange("head_dim", s.head_dim, 1, internal::kMaxHeadDim));
   PAGED_RETURN_IF_ERROR(
       CheckRange("value_dim", s.value_dim, 0, internal::kMaxHeadDim));
-  PAGED_RETURN_IF_ERROR(CheckDType("query_dtype", s.query_dtype));
+  PAGED_RETURN_IF_ERROR(
+      internal::CheckQueryDType("query_dtype", s.query_dtype));
   PAGED_RETURN_IF_ERROR(CheckDType("kv_dtype", s.kv_dtype));
   return absl::OkStatus();
 }
@@ -48,6 +49,26 @@ absl::Status CheckFactor(const char* field, const char* meaning_of_0,
   return absl::InvalidArgumentError(
       absl::StrCat(field, " must be finite and at least 0 (0 means ",
                    meaning_of_0, "); got ", value));
+}
+
+absl::Status CheckScale(const char* field, float scale,
+                        const char* tensor_field, ScaleGranularity granularity,
+                        const char* strides_field, const KvStrides& strides) {
+  if (!std::isfinite(scale) || scale <= 0.0f) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(field, " must be finite and above 0; got ", scale));
+  }
+  if (granularity > ScaleGranularity::kToken) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(tensor_field, " must be a ScaleGranularity; got ",
+                     static_cast<int>(granularity)));
+  }
+  if (granularity != ScaleGranularity::kToken && strides != KvStrides{}) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        strides_field, " must be 0 but for ", tensor_field,
+        " of each token; got block_stride ", strides.block_stride));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckScores(const DecodeShape& s) {
@@ -119,21 +140,6 @@ absl::Status CheckCapacities(const DecodeShape& s) {
   return absl::OkStatus();
 }
 
-absl::Status CheckIsBuilt(const DecodeShape& s) {
-  if (s.value_dim != 0 && s.value_dim != s.head_dim) {
-    return absl::UnimplementedError(absl::StrCat(
-        "value_dim other than head_dim is not built; got ", s.value_dim,
-        " and ", s.head_dim, " (built: value_dim equal to head_dim)"));
-  }
-  if (s.query_dtype != s.kv_dtype) {
-    return absl::UnimplementedError(
-        absl::StrCat("query_dtype other than kv_dtype is not built; got ",
-                     NameOf(s.query_dtype), " and ", NameOf(s.kv_dtype),
-                     " (built: both alike)"));
-  }
-  return absl::OkStatus();
-}
-
 RowStrides DenseRows(const DecodeShape& s, int dim) {
   const int64_t token_stride = int64_t{s.num_q_heads} * dim;
   return {s.has_query_offsets ? 0 : s.q_len * token_stride, token_stride, dim};
@@ -156,6 +162,14 @@ DecodeShape WithDefaults(DecodeShape s) {
   if (s.output == RowStrides{}) s.output = DenseRows(s, s.value_dim);
   if (s.block_table_stride == 0) s.block_table_stride = s.max_blocks_per_seq;
   if (s.has_bias && s.bias_stride == 0) s.bias_stride = s.max_context_len;
+  const auto dense_scales = [&s](ScaleGranularity granularity,
+                                 KvStrides& strides) {
+    if (granularity == ScaleGranularity::kToken && strides == KvStrides{}) {
+      strides = DenseKv(s, 1);
+    }
+  };
+  dense_scales(s.key_scales, s.key_scale_strides);
+  dense_scales(s.value_scales, s.value_scale_strides);
   return s;
 }
 
@@ -195,12 +209,25 @@ absl::StatusOr<DecodeProblem> ValidateShape(const DecodeShape& shape) {
   PAGED_RETURN_IF_ERROR(CheckHeads(shape));
   PAGED_RETURN_IF_ERROR(CheckCapacities(shape));
   PAGED_RETURN_IF_ERROR(CheckScores(shape));
-  PAGED_RETURN_IF_ERROR(CheckIsBuilt(shape));
+  PAGED_RETURN_IF_ERROR(CheckScale("key_scale", shape.key_scale, "key_scales",
+                                   shape.key_scales, "key_scale_strides",
+                                   shape.key_scale_strides));
+  PAGED_RETURN_IF_ERROR(CheckScale(
+      "value_scale", shape.value_scale, "value_scales", shape.value_scales,
+      "value_scale_strides", shape.value_scale_strides));
   const DecodeShape s = WithDefaults(shape);
   PAGED_RETURN_IF_ERROR(
       CheckRows("query", s, s.query, s.head_dim, Overlap::kAllowed));
   PAGED_RETURN_IF_ERROR(CheckKv("key", s, s.key, s.head_dim));
   PAGED_RETURN_IF_ERROR(CheckKv("value", s, s.value, s.value_dim));
+  if (s.key_scales == ScaleGranularity::kToken) {
+    PAGED_RETURN_IF_ERROR(
+        CheckKv("key_scale_strides", s, s.key_scale_strides, 1));
+  }
+  if (s.value_scales == ScaleGranularity::kToken) {
+    PAGED_RETURN_IF_ERROR(
+        CheckKv("value_scale_strides", s, s.value_scale_strides, 1));
+  }
   PAGED_RETURN_IF_ERROR(
       CheckRows("output", s, s.output, s.value_dim, Overlap::kRefused));
   return DecodeProblem(s);
@@ -225,14 +252,23 @@ absl::StatusOr<DecodeProblem> Validate(const DecodeArgs& args) {
   PAGED_ASSIGN_OR_RETURN(DecodeProblem problem, ValidateShape(args.shape));
   const DecodeShape& s = problem.shape();
   if (s.num_seqs == 0) return problem;
+  PAGED_RETURN_IF_ERROR(CheckOptional("key_scales", "key_scales of the shape",
+                                      s.key_scales != ScaleGranularity::kNone,
+                                      args.key_scales));
+  PAGED_RETURN_IF_ERROR(CheckOptional(
+      "value_scales", "value_scales of the shape",
+      s.value_scales != ScaleGranularity::kNone, args.value_scales));
   PAGED_RETURN_IF_ERROR(CheckOptional("query_offsets", "has_query_offsets",
                                       s.has_query_offsets, args.query_offsets));
   PAGED_RETURN_IF_ERROR(CheckOptional("tree_masks", "has_tree_masks",
                                       s.has_tree_masks, args.tree_masks));
   PAGED_RETURN_IF_ERROR(CheckOptional("alibi_slopes", "has_alibi", s.has_alibi,
                                       args.alibi_slopes));
-  PAGED_RETURN_IF_ERROR(
-      CheckOptional("bias", "has_bias", s.has_bias, args.bias));
+  // Without a token there is no bias, and its tensor is empty.
+  if (!s.has_bias || s.max_context_len > 0) {
+    PAGED_RETURN_IF_ERROR(
+        CheckOptional("bias", "has_bias", s.has_bias, args.bias));
+  }
   PAGED_RETURN_IF_ERROR(CheckOptional("sink_logits", "has_sink_logits",
                                       s.has_sink_logits, args.sink_logits));
   PAGED_RETURN_IF_ERROR(CheckNotNull("query", args.query));

@@ -39,8 +39,8 @@ class DecodeProblem {
 };
 
 // Checks counts, dims, capacities, dtypes and strides, on any device.
-// InvalidArgument for a broken rule, Unimplemented for what is not built yet
-// (mixed dtypes, value_dim other than head_dim).
+// InvalidArgument for a broken rule. What a device does not serve is for
+// MakePlan to say.
 absl::StatusOr<DecodeProblem> ValidateShape(const DecodeShape& shape);
 
 // ValidateShape, and no pointer is null that will be read or written, nor is

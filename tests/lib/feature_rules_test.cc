@@ -21,6 +21,12 @@ using internal::Feature;
 DecodeShape ShapeWith(const std::string& field) {
   DecodeShape shape = ShapeOf(
       {.num_seqs = 4, .num_kv_heads = 2, .group = 4, .context_len = 5000});
+  if (field == "value_dim") shape.value_dim = 64;
+  if (field == "query_dtype") shape.query_dtype = DType::kF32;
+  if (field == "key_scale") shape.key_scale = 0.5f;
+  if (field == "value_scale") shape.value_scale = 2.0f;
+  if (field == "key_scales") shape.key_scales = ScaleGranularity::kHead;
+  if (field == "value_scales") shape.value_scales = ScaleGranularity::kTensor;
   if (field == "q_len") shape.q_len = 3;
   if (field == "has_query_offsets") shape.has_query_offsets = true;
   if (field == "has_tree_masks") shape.has_tree_masks = true;
@@ -41,7 +47,8 @@ DecodeOptions Thrust() { return {.variant = Variant::kThrust}; }
 TEST(FeatureRulesTest, EveryFeatureIsServedOrRefusedByName) {
   for (const Feature& feature : AllFeatures()) {
     SCOPED_TRACE(feature.field);
-    const DecodeShape shape = ShapeWith(feature.field);
+    const DecodeShape shape =
+        ValidateShape(ShapeWith(feature.field)).value().shape();
     for (const Feature& other : AllFeatures()) {
       ASSERT_EQ(other.is_used(shape), other.field == feature.field);
     }

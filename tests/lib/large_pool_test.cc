@@ -21,7 +21,8 @@ INSTANTIATE_TEST_SUITE_P(Cuda, LargePoolTest, ::testing::ValuesIn(CudaCases()),
 
 absl::Status Append(const Problem& problem, const Pool& pool,
                     BackendKind kind) {
-  const auto& [keys, values] = problem.sequences[0];
+  const std::vector<std::byte>& keys = problem.sequences[0].keys;
+  const std::vector<std::byte>& values = problem.sequences[0].values;
   const int block_size = problem.spec.block_size;
   std::vector<int64_t> slots;
   for (int t = 0; t < problem.context_len(0); ++t) {

@@ -28,7 +28,6 @@ struct Rule {
 };
 
 constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
-constexpr absl::StatusCode kUnbuilt = absl::StatusCode::kUnimplemented;
 
 class ShapeRuleTest : public ::testing::TestWithParam<Rule> {};
 
@@ -128,16 +127,29 @@ const Rule kRules[] = {
      "scale must be finite and at least 0 (0 means 1 / sqrt(head_dim)); got "
      "nan"},
     {"KvDType", [](auto& s) { s.kv_dtype = static_cast<DType>(9); }, kInvalid,
-     "kv_dtype must be fp16, bf16 or fp32; got DType(9)"},
-    {"QueryDType", [](auto& s) { s.query_dtype = static_cast<DType>(3); },
-     kInvalid, "query_dtype must be fp16, bf16 or fp32; got DType(3)"},
+     "kv_dtype must be a DType of dtype.h; got DType(9)"},
+    {"QueryDType", [](auto& s) { s.query_dtype = static_cast<DType>(9); },
+     kInvalid, "query_dtype must be a DType of dtype.h; got DType(9)"},
+    {"QueryOf8Bits", [](auto& s) { s.query_dtype = DType::kFp8E4M3; }, kInvalid,
+     "query_dtype must be fp16, bf16 or fp32; got fp8_e4m3"},
+    {"KeyScale", [](auto& s) { s.key_scale = 0.0f; }, kInvalid,
+     "key_scale must be finite and above 0; got 0"},
+    {"ValueScale", [](auto& s) { s.value_scale = -INFINITY; }, kInvalid,
+     "value_scale must be finite and above 0; got -inf"},
+    {"KeyScaleNan",
+     [](auto& s) { s.key_scale = std::numeric_limits<float>::quiet_NaN(); },
+     kInvalid, "key_scale must be finite and above 0; got nan"},
+    {"ScaleGranularity",
+     [](auto& s) { s.value_scales = static_cast<ScaleGranularity>(4); },
+     kInvalid, "value_scales must be a ScaleGranularity; got 4"},
+    {"ScaleStrides",
+     [](auto& s) {
+       s.key_scale_strides = {8, 4, 1};
+     },
+     kInvalid,
+     "key_scale_strides must be 0 but for key_scales of each token; got "
+     "block_stride 8"},
 
-    {"OtherValueDim", [](auto& s) { s.value_dim = 64; }, kUnbuilt,
-     "value_dim other than head_dim is not built; got 64 and 128 (built: "
-     "value_dim equal to head_dim)"},
-    {"MixedDTypes", [](auto& s) { s.query_dtype = DType::kBF16; }, kUnbuilt,
-     "query_dtype other than kv_dtype is not built; got bf16 and fp16 (built: "
-     "both alike)"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Rules, ShapeRuleTest, ::testing::ValuesIn(kRules),

@@ -63,6 +63,8 @@ DecodeSession::DecodeSession(BackendKind kind, const Problem& problem)
   values_ = MakeBuffer(kind, image.values);
   tables_ = MakeBufferOf(kind, problem.block_tables);
   lens_ = MakeBufferOf(kind, problem.spec.context_lens);
+  key_scales_ = MakeBufferOf(kind, problem.key_scales);
+  value_scales_ = MakeBufferOf(kind, problem.value_scales);
   offsets_ = MakeBufferOf(kind, problem.query_offsets);
   trees_ = MakeBufferOf(kind, problem.tree_masks);
   slopes_ = MakeBufferOf(kind, problem.alibi_slopes);
@@ -92,6 +94,8 @@ DecodeArgs DecodeSession::args() const {
           .context_lens = static_cast<const int32_t*>(lens_->data()),
           .query_offsets = static_cast<const int32_t*>(offsets_->data()),
           .tree_masks = static_cast<const uint32_t*>(trees_->data()),
+          .key_scales = static_cast<const float*>(key_scales_->data()),
+          .value_scales = static_cast<const float*>(value_scales_->data()),
           .alibi_slopes = static_cast<const float*>(slopes_->data()),
           .bias = static_cast<const float*>(bias_->data()),
           .sink_logits = static_cast<const float*>(sinks_->data()),
@@ -106,6 +110,10 @@ void DecodeSession::PoisonOutputs() {
 
 void DecodeSession::SetContextLens(const std::vector<int32_t>& context_lens) {
   lens_->UploadValues(context_lens);
+}
+
+void DecodeSession::SetBlockTables(const std::vector<int32_t>& block_tables) {
+  tables_->UploadValues(block_tables);
 }
 
 absl::StatusOr<DecodeResult> DecodeSession::RunIn(const DecodePlan& plan,

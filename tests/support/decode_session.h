@@ -48,6 +48,8 @@ class DecodeSession {
   DecodeResult Collect(const DecodePlan& plan) const;
   void PoisonOutputs();
   void SetContextLens(const std::vector<int32_t>& context_lens);
+  // Content stays where the problem's own table has it.
+  void SetBlockTables(const std::vector<int32_t>& block_tables);
 
   Backend& backend() const { return *backend_; }
 
@@ -58,6 +60,7 @@ class DecodeSession {
   int64_t key_offset_;
   int64_t value_offset_;
   std::unique_ptr<GuardedBuffer> query_, keys_, values_, tables_, lens_;
+  std::unique_ptr<GuardedBuffer> key_scales_, value_scales_;
   std::unique_ptr<GuardedBuffer> offsets_, trees_;
   std::unique_ptr<GuardedBuffer> slopes_, sinks_, bias_;
   std::unique_ptr<GuardedBuffer> output_, lse_;

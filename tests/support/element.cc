@@ -12,12 +12,28 @@ namespace {
 struct Format {
   int mantissa_bits;
   int exponent_bits;
+  bool has_infinities = true;  // else NaN is the largest pattern alone
   int bias() const { return (1 << (exponent_bits - 1)) - 1; }
   int special_exponent() const { return (1 << exponent_bits) - 1; }
+  int sign_bit() const { return 1 << (mantissa_bits + exponent_bits); }
+  // The least pattern that is not a finite number.
+  int first_special() const {
+    return has_infinities ? special_exponent() << mantissa_bits
+                          : sign_bit() - 1;
+  }
 };
 
 Format FormatOf(DType dtype) {
-  return dtype == DType::kF16 ? Format{10, 5} : Format{7, 8};
+  switch (dtype) {
+    case DType::kF16:
+      return {10, 5};
+    case DType::kFp8E4M3:
+      return {3, 4, false};
+    case DType::kFp8E5M2:
+      return {2, 5};
+    default:
+      return {7, 8};
+  }
 }
 
 using Table = std::array<double, 65536>;
@@ -34,12 +50,13 @@ Table MakeTable(DType dtype) {
 }  // namespace
 
 double DecodeBits(DType dtype, uint16_t bits) {
+  if (dtype == DType::kInt8) return static_cast<int8_t>(bits);
   const Format format = FormatOf(dtype);
   const int mantissa = bits & ((1 << format.mantissa_bits) - 1);
   const int exponent =
       (bits >> format.mantissa_bits) & format.special_exponent();
-  const double sign = (bits & 0x8000) != 0 ? -1.0 : 1.0;
-  if (exponent == format.special_exponent()) {
+  const double sign = (bits & format.sign_bit()) != 0 ? -1.0 : 1.0;
+  if ((bits & (format.sign_bit() - 1)) >= format.first_special()) {
     return mantissa == 0 ? sign * std::numeric_limits<double>::infinity()
                          : std::numeric_limits<double>::quiet_NaN();
   }
@@ -50,9 +67,14 @@ double DecodeBits(DType dtype, uint16_t bits) {
 }
 
 uint16_t EncodeBits(DType dtype, double value) {
+  if (dtype == DType::kInt8) {
+    const double nearest = std::nearbyint(std::fmin(value, 127.0));
+    return static_cast<uint8_t>(
+        static_cast<int8_t>(std::fmax(nearest, -128.0)));
+  }
   const Format format = FormatOf(dtype);
-  const int infinity = format.special_exponent() << format.mantissa_bits;
-  const int sign = std::signbit(value) ? 0x8000 : 0;
+  const int infinity = format.first_special();
+  const int sign = std::signbit(value) ? format.sign_bit() : 0;
   const double magnitude = std::fabs(value);
   if (std::isnan(value)) {
     return static_cast<uint16_t>(infinity | (1 << (format.mantissa_bits - 1)));
@@ -77,6 +99,9 @@ double ReadElement(DType dtype, const void* tensor, int64_t index) {
     std::memcpy(&value, bytes + index * 4, sizeof(value));
     return value;
   }
+  if (SizeOf(dtype) == 1) {
+    return DecodeBits(dtype, static_cast<uint8_t>(bytes[index]));
+  }
   static const Table* const half = new Table(MakeTable(DType::kF16));
   static const Table* const bfloat = new Table(MakeTable(DType::kBF16));
   uint16_t bits;
@@ -92,6 +117,10 @@ void WriteElement(DType dtype, void* tensor, int64_t index, double value) {
     return;
   }
   const uint16_t bits = EncodeBits(dtype, value);
+  if (SizeOf(dtype) == 1) {
+    bytes[index] = static_cast<char>(bits);
+    return;
+  }
   std::memcpy(bytes + index * 2, &bits, sizeof(bits));
 }
 

@@ -1,4 +1,4 @@
-// Elements of fp16, bf16 and fp32 tensors as doubles. Written from the formats'
+// Elements of tensors as doubles. Written from the formats'
 // definitions and shared with no kernel, so that tests of kernels do not
 // inherit their mistakes.
 #ifndef PAGED_TESTS_SUPPORT_ELEMENT_H_
@@ -10,10 +10,12 @@
 
 namespace paged::testing {
 
-// Value of a 16-bit pattern.
+// Value of a pattern of 16 or 8 bits.
 double DecodeBits(DType dtype, uint16_t bits);
 
-// Pattern of the nearest value, ties to even.
+// Pattern of the nearest value, ties to even. What is larger than every finite
+// value of a format without infinities is NaN there; int8 saturates, and takes
+// NaN for its largest value.
 uint16_t EncodeBits(DType dtype, double value);
 
 double ReadElement(DType dtype, const void* tensor, int64_t index);

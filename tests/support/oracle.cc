@@ -4,20 +4,23 @@
 // g(n) = min(n, 8 sqrt n): n roundings in a row do not conspire (Higham and
 // Mary, 2019, with a constant that leaves no room for bad luck).
 //
-//   score     |ds_t| <= u (g(D) + 2) scale sum_d |q_d k_td| + 4u (m_t + m),
+//   score     |ds_t| <= u (g(D) + 4) scale sum_d |q_d k_td| + 4u (m_t + m),
 //             where m_t adds up what the score is made of (the capped product,
 //             slope times distance, bias), and m is the largest of them and of
 //             the sink; a soft cap enlarges no error
-//   exp2      relative error 2^-21 of each weight
+//   exp2      relative error 2^-21 of each weight, and absolute 2^-125: what is
+//             smaller may become 0; so may an output below 2^-133, the least
+//             of bf16
 //   weight    so each w_t is off by at most e = max_t |ds_t| + 2^-21,
 //             and p_t, whose denominator errs as well, by 2e
 //   rounding  of w_t to the storage type adds its unit roundoff r, and 2^-25
 //             absolute for fp16's subnormals (w_t <= 1 at all times)
-//   sums      over n tokens, and over splits: u (g(n) + 8) relative to A
+//   sums      over n tokens, over splits, times the values' scales: u (g(n) +
+//             12) relative to A
 //   output    rounded once to storage, r |o|, fp16 subnormals again 2^-25
 //
-//   |do|   <= (2e + r + u (g(n) + 8)) A + 2^-25 sum_t |v_t| / sum w
-//             + r |o| + 2^-25
+//   |do|   <= (2e + r + u (g(n) + 12)) A + 2^-25 sum_t |v_t| / sum w
+//             + r |o| + 2^-25 + 2^-125 sum_t |v_t| / sum w + 2^-133
 //   |dlse| <= e + u (g(n) + 8) + 4u |lse|
 #include "tests/support/oracle.h"
 
@@ -59,9 +62,10 @@ struct Row {
 struct Scores {
   std::vector<int> positions;   // that the row sees
   std::vector<double> weights;  // exp(s_t - max), unnormalised
-  double max = -kInfinity;
+  double max = -kInfinity;      // of the scores and of the sink
   double sum = 0.0;
-  double error = 0.0;         // e above
+  double unit = 1.0;   // weight of the largest score, which kernels give a 1
+  double error = 0.0;  // e above
   bool is_all_masked = true;  // no score but minus infinity
 };
 
@@ -72,22 +76,29 @@ struct Score {
   double dot_error;
 };
 
+int KvHeadOf(const Row& row) {
+  const ProblemSpec& spec = row.problem.spec;
+  return row.q_head / (spec.num_q_heads / spec.num_kv_heads);
+}
+
 Score ScoreOf(const Row& row, int position) {
   const Problem& problem = row.problem;
   const ProblemSpec& spec = problem.spec;
   const double* key =
       row.keys + int64_t{position} * spec.num_kv_heads * spec.head_dim;
+  const double key_scale = problem.KeyScale(row.seq, position, KvHeadOf(row));
   double dot = 0.0;
   double magnitude = 0.0;
   for (int d = 0; d < spec.head_dim; ++d) {
-    dot += row.query[d] * key[d];
-    magnitude += std::fabs(row.query[d] * key[d]);
+    const double product = row.query[d] * (key[d] * key_scale);
+    dot += product;
+    magnitude += std::fabs(product);
   }
   double score = dot * row.scale;
   Score result{.value = 0.0,
                .magnitude = std::fabs(score),
                .dot_error = kRoundoff * row.scale * magnitude *
-                            (Growth(spec.head_dim) + 2)};
+                            (Growth(spec.head_dim) + 4)};
   if (spec.soft_cap > 0.0f) {
     score = spec.soft_cap * std::tanh(score / spec.soft_cap);
     result.magnitude = std::fabs(score);
@@ -131,15 +142,18 @@ Scores ScoresOf(const Row& row) {
       largest = std::max(largest, score.magnitude);
     }
   }
-  for (double& weight : result.weights) {
-    weight = std::exp(weight - result.max);
-    result.sum += weight;
-  }
   if (problem.spec.has_sink_logits) {
     const double sink =
         problem.sink_logits[static_cast<std::size_t>(row.q_head)];
-    result.sum += std::exp(sink - result.max);
+    const double largest_score = result.max;
+    result.max = std::max(result.max, sink);
+    result.unit = std::exp(largest_score - result.max);
+    result.sum = std::exp(sink - result.max);
     largest = std::max(largest, std::fabs(sink));
+  }
+  for (double& weight : result.weights) {
+    weight = std::exp(weight - result.max);
+    result.sum += weight;
   }
   result.error = score_error + 8 * kRoundoff * largest + 0x1p-21;
   return result;
@@ -154,7 +168,9 @@ void ComputeDim(const Row& row, const Scores& scores, int d, double* output,
   double magnitude = 0.0;
   double total = 0.0;
   for (std::size_t i = 0; i < scores.positions.size(); ++i) {
-    const double v = row.values[scores.positions[i] * token_stride + d];
+    const int position = scores.positions[i];
+    const double v = row.values[position * token_stride + d] *
+                     problem.ValueScale(row.seq, position, KvHeadOf(row));
     value += scores.weights[i] * v;
     magnitude += scores.weights[i] * std::fabs(v);
     total += std::fabs(v);
@@ -162,13 +178,16 @@ void ComputeDim(const Row& row, const Scores& scores, int d, double* output,
   *output = value / scores.sum;
   double relative =
       2 * scores.error +
-      kRoundoff * (Growth(static_cast<double>(scores.positions.size())) + 8);
+      kRoundoff * (Growth(static_cast<double>(scores.positions.size())) + 12);
   double absolute = UnitRoundoff(problem.query_dtype()) * std::fabs(*output);
   if (row.storage == WeightStorage::kElement) {
-    relative += UnitRoundoff(problem.spec.dtype);
-    absolute += 0x1p-25 * total / scores.sum;
+    // Weights for codes of 8 bits are stored as fp16.
+    relative += UnitRoundoff(
+        SizeOf(problem.spec.dtype) == 1 ? DType::kF16 : problem.spec.dtype);
+    absolute += 0x1p-25 * total * scores.unit / scores.sum;
   }
   if (problem.query_dtype() == DType::kF16) absolute += 0x1p-25;
+  absolute += 0x1p-125 * total * scores.unit / scores.sum + 0x1p-133;
   *bound = relative * magnitude / scores.sum + absolute;
 }
 

@@ -47,6 +47,7 @@ std::vector<std::byte> RandomElements(const ProblemSpec& spec, DType dtype,
     const uint64_t bits = random();
     double value = Uniform(bits);
     if (spec.values == Values::kHeavyTailed && bits % 64 == 0) value *= 100.0;
+    if (dtype == DType::kInt8) value *= 100.0;  // codes are whole numbers
     WriteElement(dtype, elements.data(), i, value);
   }
   return elements;
@@ -86,6 +87,78 @@ void MakeTable(Problem& problem) {
                            static_cast<std::size_t>(column)] = blocks[next];
     }
   }
+}
+
+// The scales of a tensor that the device is given.
+std::vector<float> ScaleTensor(
+    const Problem& problem, ScaleGranularity granularity, int which,
+    std::vector<float> SequenceContent::*token_scales) {
+  const ProblemSpec& spec = problem.spec;
+  switch (granularity) {
+    case ScaleGranularity::kNone:
+      return {};
+    case ScaleGranularity::kTensor:
+      return RandomFloats(spec, which, 1, 0.3, 2.0);
+    case ScaleGranularity::kHead:
+      return RandomFloats(spec, which, spec.num_kv_heads, 0.3, 2.0);
+    case ScaleGranularity::kToken:
+      break;
+  }
+  const auto heads = static_cast<std::size_t>(spec.num_kv_heads);
+  const auto slots = static_cast<std::size_t>(spec.block_size);
+  std::vector<float> pool(
+      static_cast<std::size_t>(problem.shape.num_blocks) * slots * heads, NAN);
+  for (int seq = 0; seq < problem.num_seqs(); ++seq) {
+    const std::vector<float>& from =
+        problem.sequences[static_cast<std::size_t>(seq)].*token_scales;
+    for (int t = 0; t < problem.context_len(seq); ++t) {
+      if (!problem.IsLive(seq, t)) continue;
+      const int32_t block = problem.block_tables[static_cast<std::size_t>(
+          seq * problem.shape.max_blocks_per_seq + t / spec.block_size)];
+      const std::size_t to = static_cast<std::size_t>(block) * slots +
+                             static_cast<std::size_t>(t % spec.block_size);
+      std::copy_n(from.begin() + t * spec.num_kv_heads, heads,
+                  pool.begin() + static_cast<std::ptrdiff_t>(to * heads));
+    }
+  }
+  return pool;
+}
+
+void MakeScales(Problem& problem) {
+  const ProblemSpec& spec = problem.spec;
+  for (int seq = 0; seq < problem.num_seqs(); ++seq) {
+    SequenceContent& content = problem.sequences[static_cast<std::size_t>(seq)];
+    ProblemSpec seeded = spec;
+    seeded.seed += static_cast<uint32_t>(2000 + ContentId(spec, seq));
+    const int count = problem.context_len(seq) * spec.num_kv_heads;
+    if (spec.key_scales == ScaleGranularity::kToken) {
+      content.key_scales = RandomFloats(seeded, 7, count, 0.3, 2.0);
+    }
+    if (spec.value_scales == ScaleGranularity::kToken) {
+      content.value_scales = RandomFloats(seeded, 8, count, 0.3, 2.0);
+    }
+  }
+  problem.key_scales =
+      ScaleTensor(problem, spec.key_scales, 9, &SequenceContent::key_scales);
+  problem.value_scales = ScaleTensor(problem, spec.value_scales, 10,
+                                     &SequenceContent::value_scales);
+}
+
+double ScaleOf(const ProblemSpec& spec, float factor,
+               ScaleGranularity granularity, const std::vector<float>& tensor,
+               const std::vector<float>& of_tokens, int position, int kv_head) {
+  switch (granularity) {
+    case ScaleGranularity::kNone:
+      return factor;
+    case ScaleGranularity::kTensor:
+      return double{factor} * tensor[0];
+    case ScaleGranularity::kHead:
+      return double{factor} * tensor[static_cast<std::size_t>(kv_head)];
+    case ScaleGranularity::kToken:
+      break;
+  }
+  return double{factor} * of_tokens[static_cast<std::size_t>(
+                              position * spec.num_kv_heads + kv_head)];
 }
 
 void MakeTokens(Problem& problem) {
@@ -187,6 +260,18 @@ bool Problem::IsLive(int seq, int position) const {
   return false;
 }
 
+double Problem::KeyScale(int seq, int position, int kv_head) const {
+  return ScaleOf(spec, spec.key_scale, spec.key_scales, key_scales,
+                 sequences[static_cast<std::size_t>(seq)].key_scales, position,
+                 kv_head);
+}
+
+double Problem::ValueScale(int seq, int position, int kv_head) const {
+  return ScaleOf(spec, spec.value_scale, spec.value_scales, value_scales,
+                 sequences[static_cast<std::size_t>(seq)].value_scales,
+                 position, kv_head);
+}
+
 int64_t Problem::QueryIndex(int seq, int q_head, int dim) const {
   return (FirstToken(seq) * spec.num_q_heads + q_head) * spec.head_dim + dim;
 }
@@ -250,7 +335,9 @@ Problem MakeProblem(const ProblemSpec& spec) {
     problem.query.insert(problem.query.end(), query.begin(), query.end());
     problem.sequences.push_back(
         {RandomElements(spec, spec.dtype, id, 1, heads * spec.head_dim),
-         RandomElements(spec, spec.dtype, id, 2, heads * value_dim)});
+         RandomElements(spec, spec.dtype, id, 2, heads * value_dim),
+         {},
+         {}});
     num_blocks += CeilDiv(context_len, spec.block_size);
     if (spec.max_context_len == 0) longest = std::max(longest, context_len);
   }
@@ -276,6 +363,10 @@ Problem MakeProblem(const ProblemSpec& spec) {
                    .max_context_len = longest,
                    .query_dtype = query_dtype,
                    .kv_dtype = spec.dtype,
+                   .key_scale = spec.key_scale,
+                   .value_scale = spec.value_scale,
+                   .key_scales = spec.key_scales,
+                   .value_scales = spec.value_scales,
                    .window = spec.window,
                    .attention_chunk = spec.attention_chunk,
                    .sink_tokens = spec.sink_tokens,
@@ -289,6 +380,7 @@ Problem MakeProblem(const ProblemSpec& spec) {
                    .output = rows(value_dim)};
   MakeTokens(problem);
   MakeTable(problem);
+  MakeScales(problem);
   MakeModifiers(problem);
   return problem;
 }

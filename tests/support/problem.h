@@ -60,7 +60,11 @@ struct ProblemSpec {
   PoisonTarget poison_target = PoisonTarget::kBoth;
   int32_t tail_entry = 2147480000;  // of the table, past a sequence's blocks
   int extra_blocks = 3;             // that no sequence owns
-  // As in DecodeShape. Slopes, sinks and biases are random.
+  // As in DecodeShape. Scales, slopes, sinks and biases are random.
+  float key_scale = 1.0f;
+  float value_scale = 1.0f;
+  ScaleGranularity key_scales = ScaleGranularity::kNone;
+  ScaleGranularity value_scales = ScaleGranularity::kNone;
   int window = 0;
   int attention_chunk = 0;
   int sink_tokens = 0;
@@ -78,6 +82,9 @@ struct ProblemSpec {
 struct SequenceContent {
   std::vector<std::byte> keys;
   std::vector<std::byte> values;
+  // [context_len, num_kv_heads], where each token has scales of its own.
+  std::vector<float> key_scales;
+  std::vector<float> value_scales;
 };
 
 struct Problem {
@@ -88,6 +95,9 @@ struct Problem {
   std::vector<SequenceContent> sequences;
   // [num_seqs, max_blocks_per_seq]; of live blocks alone, the tail entry else.
   std::vector<int32_t> block_tables;
+  // As DecodeArgs has them, NaN where no token is live; or empty.
+  std::vector<float> key_scales;
+  std::vector<float> value_scales;
   std::vector<int32_t> query_offsets;  // [num_seqs + 1], or empty
   std::vector<uint32_t> tree_masks;    // by query token, or empty
   std::vector<float> alibi_slopes;     // [num_q_heads], or empty
@@ -111,6 +121,10 @@ struct Problem {
   bool Sees(int seq, int token, int position) const;
   // Whether any of them does: all others are poison in the pool.
   bool IsLive(int seq, int position) const;
+
+  // What a sequence's codes are multiplied by.
+  double KeyScale(int seq, int position, int kv_head) const;
+  double ValueScale(int seq, int position, int kv_head) const;
 
   // Indices into `query`, and into a sequence's keys or values. `q_head` is of
   // the first query token; those of the next one follow.

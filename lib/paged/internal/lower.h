@@ -9,6 +9,7 @@
 #include "kernels/core/append_params.h"
 #include "kernels/core/instance.h"
 #include "kernels/core/kernel_params.h"
+#include "kernels/core/merge_params.h"
 #include "kernels/core/schedule.h"
 #include "paged/append_kv.h"
 #include "paged/args.h"
@@ -44,6 +45,10 @@ WorkspaceLayout WorkspaceLayoutOf(const DecodePlan& plan);
 // All of the kernel parameters but the pointers.
 DecodeParams ParamsOf(const DecodePlan& plan);
 
+// The same with the pointers of `args`, for what runs without a plan: one item
+// per sequence.
+DecodeParams ParamsOf(const DecodeProblem& problem, const DecodeArgs& args);
+
 // What a kernel layer is asked to launch. Pure data; no device is touched.
 struct Launch {
   Variant variant;
@@ -70,6 +75,9 @@ absl::Status CheckPointers(const DecodeArgs& args, DeviceKind kind);
 absl::StatusOr<Launch> Lower(const DecodePlan& plan, const DecodeArgs& args,
                              const DeviceProfile& profile,
                              const RunContext& context);
+
+// The parameters of a merge that ValidateMerge accepted.
+MergeParams LowerMerge(const MergeArgs& validated);
 
 // The parameters of an append whose arguments ValidateAppend returned.
 AppendParams LowerAppend(const AppendKvArgs& validated);

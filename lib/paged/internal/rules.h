@@ -25,8 +25,10 @@ absl::Status CheckRange(const char* field, int64_t value, int64_t least,
                         int64_t most);
 // "field must be at least least; got value".
 absl::Status CheckAtLeast(const char* field, int64_t value, int64_t least);
-// "field must be fp16, bf16 or fp32; got DType(value)".
+// "field must be a DType of dtype.h; got DType(value)".
 absl::Status CheckDType(const char* field, DType dtype);
+// "field must be fp16, bf16 or fp32; got name".
+absl::Status CheckQueryDType(const char* field, DType dtype);
 // "field must not be null".
 absl::Status CheckNotNull(const char* field, const void* pointer);
 

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "kernels/baseline/thrust_decode.h"
+#include "kernels/core/table_check.h"
 #include "paged/backend.h"
 #include "paged/device_profile.h"
 #include "paged/plan.h"
@@ -29,6 +30,9 @@ absl::Status CheckMemory(const char* field, std::size_t needed,
 // workspace that is not aligned.
 absl::Status CheckWorkspace(const DecodePlan& plan, const Workspace& workspace,
                             DeviceKind kind);
+
+// InvalidArgument names the first offender. `shape` has its defaults.
+absl::Status ToStatus(const TableFault& fault, const DecodeShape& shape);
 
 // Unimplemented, ResourceExhausted, FailedPrecondition or Internal.
 absl::Status ToStatus(ThrustStatus status);

@@ -87,5 +87,42 @@ TEST(FloatTest, PassesThrough) {
   EXPECT_EQ(BytesOf(ElementKind::kBF16), 2);
 }
 
+template <typename Element>
+void ExpectEveryCodeHasItsValue(DType dtype) {
+  for (int i = 0; i < 256; ++i) {
+    Element code;
+    std::memcpy(&code, &i, 1);
+    const double expected = DecodeBits(dtype, static_cast<uint16_t>(i));
+    const float actual = ToFloat(code);
+    if (std::isnan(expected)) {
+      EXPECT_TRUE(std::isnan(actual)) << i;
+      continue;
+    }
+    EXPECT_EQ(static_cast<double>(actual), expected) << i;
+    EXPECT_EQ(std::signbit(actual), std::signbit(expected)) << i;
+    EXPECT_EQ(EncodeBits(dtype, expected), i);
+  }
+}
+
+// BR-128, 130: every code of 8 bits, against the definition of the format.
+TEST(EightBitTest, EveryCodeHasItsValue) {
+  ExpectEveryCodeHasItsValue<Fp8E4M3>(DType::kFp8E4M3);
+  ExpectEveryCodeHasItsValue<Fp8E5M2>(DType::kFp8E5M2);
+  ExpectEveryCodeHasItsValue<Int8>(DType::kInt8);
+}
+
+// The values that tell the two flavours of E4M3 apart, by hand.
+TEST(EightBitTest, TheLargestValuesAreThoseOfTheSpecification) {
+  EXPECT_EQ(ToFloat(Fp8E4M3{0x7e}), 448.0f);
+  EXPECT_TRUE(std::isnan(ToFloat(Fp8E4M3{0x7f})));
+  EXPECT_TRUE(std::isnan(ToFloat(Fp8E4M3{0xff})));
+  EXPECT_EQ(ToFloat(Fp8E4M3{0x01}), 0x1p-9f);
+  EXPECT_EQ(ToFloat(Fp8E5M2{0x7b}), 57344.0f);
+  EXPECT_TRUE(std::isinf(ToFloat(Fp8E5M2{0x7c})));
+  EXPECT_TRUE(std::isnan(ToFloat(Fp8E5M2{0x7d})));
+  EXPECT_EQ(ToFloat(Fp8E5M2{0x01}), 0x1p-16f);
+  EXPECT_EQ(ToFloat(Int8{-128}), -128.0f);
+}
+
 }  // namespace
 }  // namespace paged::testing

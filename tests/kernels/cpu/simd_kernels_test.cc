@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -70,9 +71,9 @@ TEST_F(SimdKernelsTest, PowersOfWhatIsNotFinite) {
 
 template <typename Element>
 void ExpectEveryPatternLoads(const SimdElementKernels& kernels) {
-  std::vector<Element> from(0x10000);
+  std::vector<Element> from(sizeof(Element) == 1 ? 0x100 : 0x10000);
   for (uint32_t i = 0; i < from.size(); ++i) {
-    from[i].bits = static_cast<uint16_t>(i);
+    std::memcpy(&from[i], &i, sizeof(Element));
   }
   std::vector<float> to(from.size());
   kernels.load_row(from.data(), static_cast<int>(from.size()), to.data());
@@ -87,11 +88,14 @@ void ExpectEveryPatternLoads(const SimdElementKernels& kernels) {
   }
 }
 
-TEST_F(SimdKernelsTest, EveryPatternOfSixteenBitsLoadsExactly) {
+TEST_F(SimdKernelsTest, EveryPatternLoadsExactly) {
   for (const SimdKernels& kernels : AllSimdKernels()) {
     SCOPED_TRACE(kernels.target);
     ExpectEveryPatternLoads<Half>(*kernels.f16);
     ExpectEveryPatternLoads<BFloat16>(*kernels.bf16);
+    ExpectEveryPatternLoads<Fp8E4M3>(*kernels.e4m3);
+    ExpectEveryPatternLoads<Fp8E5M2>(*kernels.e5m2);
+    ExpectEveryPatternLoads<Int8>(*kernels.int8);
   }
 }
 

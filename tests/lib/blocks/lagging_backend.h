@@ -48,6 +48,12 @@ class LaggingBackend final : public Backend {
   absl::Status CopyBlocks(const CopyBlocksArgs& args, Stream stream) override {
     return cpu_->CopyBlocks(args, stream);
   }
+  absl::Status CheckTables(const DecodeArgs& args, Stream stream) override {
+    return cpu_->CheckTables(args, stream);
+  }
+  absl::Status MergeResults(const MergeArgs& args, Stream stream) override {
+    return cpu_->MergeResults(args, stream);
+  }
   absl::Status Synchronize(Stream) override {
     while (!queue_.empty()) RunOldest();
     return absl::OkStatus();

@@ -1,0 +1,103 @@
+// README's list of what exists is that of the tables which decide it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "kernels/core/instance.h"
+#include "paged/dtype.h"
+#include "paged/internal/feature_rules.h"
+#include "paged/internal/lower.h"
+#include "paged/internal/rules.h"
+
+namespace paged::testing {
+namespace {
+
+constexpr DType kAll[] = {DType::kF16,     DType::kBF16,    DType::kF32,
+                          DType::kFp8E4M3, DType::kFp8E5M2, DType::kInt8};
+
+std::string NamesOf(const std::vector<DType>& dtypes) {
+  std::vector<std::string> names;
+  for (DType dtype : dtypes) names.push_back(std::string(NameOf(dtype)));
+  return absl::StrJoin(names, ", ");
+}
+
+std::string DTypesOfCuda() {
+  std::vector<DType> built;
+  for (DType dtype : kAll) {
+    const auto serves = [&](const InstanceConfig& config) {
+      return config.element == internal::KindOf(dtype);
+    };
+    if (std::any_of(kInstances.begin(), kInstances.end(), serves)) {
+      built.push_back(dtype);
+    }
+  }
+  return NamesOf(built);
+}
+
+std::string Row(std::vector<std::string> cells) {
+  return absl::StrCat("| ", absl::StrJoin(cells, " | "), " |\n");
+}
+
+std::string Matrix() {
+  const std::string any_dim = absl::StrCat("1 to ", internal::kMaxHeadDim);
+  std::string text =
+      Row({"what", "field", "CPU", "CUDA", "baseline `thrust`"}) +
+      Row({"---", "---", "---", "---", "---"}) +
+      Row({"dtypes of queries and outputs", "`query_dtype`",
+           NamesOf({DType::kF16, DType::kBF16, DType::kF32}), DTypesOfCuda(),
+           NamesOf({DType::kF16, DType::kBF16, DType::kF32})}) +
+      Row({"dtypes of caches", "`kv_dtype`",
+           NamesOf({std::begin(kAll), std::end(kAll)}), DTypesOfCuda(),
+           NamesOf({DType::kF16, DType::kBF16, DType::kF32})}) +
+      Row({"dimensions of a head", "`head_dim`", any_dim,
+           absl::StrJoin(kInstanceHeadDims, ", "), any_dim}) +
+      Row({"q heads per kv head", "`num_q_heads`", "any", "any", "any"}) +
+      Row({"tokens of a block", "`block_size`",
+           absl::StrCat("1 to ", internal::kMaxBlockSize),
+           absl::StrCat("1 to ", internal::kMaxBlockSize),
+           absl::StrCat("1 to ", internal::kMaxBlockSize)});
+  const auto word = [](bool is_built) { return is_built ? "yes" : "no"; };
+  for (const internal::Feature& feature : internal::AllFeatures()) {
+    text += Row({feature.meaning, absl::StrCat("`", feature.field, "`"), "yes",
+                 word(feature.on_cuda), word(feature.in_thrust)});
+  }
+  return text;
+}
+
+std::string ReadAll(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// With PAGED_UPDATE_README=1 the file is brought up to date instead.
+TEST(MatrixTest, TheReadmeHasTheTableOfWhatIsBuilt) {
+  const std::string path = std::string(PAGED_SOURCE_DIR) + "/README.md";
+  std::string readme = ReadAll(path);
+  const std::string begin =
+      "<!-- what exists: tests/lib/matrix_test.cc -->\n\n";
+  const std::string end = "\n<!-- end -->";
+  const std::size_t first = readme.find(begin);
+  const std::size_t last = readme.find(end);
+  ASSERT_NE(first, std::string::npos);
+  ASSERT_NE(last, std::string::npos);
+  const std::size_t from = first + begin.size();
+  if (std::getenv("PAGED_UPDATE_README") != nullptr) {
+    readme.replace(from, last - from, Matrix());
+    std::ofstream(path) << readme;
+    return;
+  }
+  EXPECT_EQ(readme.substr(from, last - from), Matrix())
+      << "PAGED_UPDATE_README=1 writes it";
+}
+
+}  // namespace
+}  // namespace paged::testing
