@@ -3,23 +3,25 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "absl/container/flat_hash_map.h"
 #include "paged/dtype.h"
 #include "paged/internal/status_macros.h"
 
 namespace paged::internal {
 namespace {
 
-// The copies by destination, and how many of them still read each one's.
+// The copies, who writes which block, and how many still read what each
+// writes.
 class CopyOrder {
  public:
   explicit CopyOrder(absl::Span<const BlockCopy> copies) {
     for (const BlockCopy& copy : copies) {
       if (copy.source != copy.destination) copies_.push_back(copy);
     }
-    std::sort(copies_.begin(), copies_.end(),
-              [](const BlockCopy& a, const BlockCopy& b) {
-                return a.destination < b.destination;
-              });
+    writers_.reserve(copies_.size());
+    for (std::size_t i = 0; i < copies_.size(); ++i) {
+      writers_.emplace(copies_[i].destination, static_cast<std::ptrdiff_t>(i));
+    }
     num_readers_.resize(copies_.size());
     for (const BlockCopy& copy : copies_) {
       const std::ptrdiff_t writer = WriterOf(copy.source);
@@ -51,14 +53,8 @@ class CopyOrder {
 
   // The copy that writes `block`, or -1.
   std::ptrdiff_t WriterOf(int32_t block) const {
-    const auto found =
-        std::lower_bound(copies_.begin(), copies_.end(), block,
-                         [](const BlockCopy& copy, int32_t wanted) {
-                           return copy.destination < wanted;
-                         });
-    return found != copies_.end() && found->destination == block
-               ? found - copies_.begin()
-               : -1;
+    const auto found = writers_.find(block);
+    return found == writers_.end() ? -1 : found->second;
   }
 
   void Add(const BlockCopy& copy, uint8_t flags) {
@@ -94,6 +90,7 @@ class CopyOrder {
   }
 
   std::vector<BlockCopy> copies_;
+  absl::flat_hash_map<int32_t, std::ptrdiff_t> writers_;  // by destination
   std::vector<int> num_readers_;
   std::vector<OrderedMove> moves_;
 };

@@ -1,9 +1,8 @@
 #include "paged/copy_blocks.h"
 
-#include <algorithm>
 #include <limits>
-#include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "paged/internal/rules.h"
 #include "paged/internal/status_macros.h"
@@ -32,21 +31,20 @@ absl::Status CheckShape(const CopyBlocksArgs& a) {
 }
 
 absl::Status CheckCopies(const CopyBlocksArgs& a) {
-  std::vector<int32_t> destinations;
+  absl::flat_hash_set<int32_t> destinations;
   destinations.reserve(a.copies.size());
   for (const BlockCopy& copy : a.copies) {
     PAGED_RETURN_IF_ERROR(
         CheckRange("copies.source", copy.source, 0, a.num_blocks - 1));
     PAGED_RETURN_IF_ERROR(CheckRange("copies.destination", copy.destination, 0,
                                      a.num_blocks - 1));
-    destinations.push_back(copy.destination);
+    if (!destinations.insert(copy.destination).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("copies must name a destination once; got block ",
+                       copy.destination, " twice"));
+    }
   }
-  std::sort(destinations.begin(), destinations.end());
-  const auto twice =
-      std::adjacent_find(destinations.begin(), destinations.end());
-  if (twice == destinations.end()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "copies must name a destination once; got block ", *twice, " twice"));
+  return absl::OkStatus();
 }
 
 }  // namespace
