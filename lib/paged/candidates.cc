@@ -306,7 +306,7 @@ absl::Status VisitCandidates(const DecodeProblem& problem,
   if (variant == Variant::kV1 || partition == Partition::kWhole) {
     return absl::OkStatus();
   }
-  const int num_tiles = NumTiles(ExpectedTokensRead(problem.shape()));
+  const int num_tiles = NumTiles(TokensToSplit(problem.shape()));
   for (int num_splits : kSplitLadder) {
     if (num_tiles / num_splits < kMinTilesPerSplit) break;
     visit_splits(num_splits);

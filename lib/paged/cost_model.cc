@@ -36,18 +36,15 @@ double BytesPerCta(const DecodePlan& plan, int context_len) {
   return static_cast<double>(tiles * kTileTokens) * BytesPerToken(plan.shape);
 }
 
-// Bytes of the unit that ends last. Chunks are small, and given to whoever is
-// free: no unit has more than its share and a bit.
+// Bytes of the busiest unit. Chunks are small, and given to whoever is free: no
+// unit has more than its share and a bit.
 double BytesOfBusiestUnit(const DecodePlan& plan, const DeviceProfile& profile,
                           int64_t ctas) {
-  const DecodeShape& shape = plan.shape;
   if (plan.partition == Partition::kChunks) {
     return static_cast<double>(plan.kv_bytes) / profile.num_units;
   }
-  const double mean =
-      static_cast<double>(ctas) * BytesPerCta(plan, shape.expected_context_len);
-  if (shape.lengths == LengthSpread::kUniform) return mean;
-  return std::max(mean, BytesPerCta(plan, shape.max_context_len));
+  return static_cast<double>(ctas) *
+         BytesPerCta(plan, plan.shape.expected_context_len);
 }
 
 // How many busy units would saturate the memory, when each of them runs
@@ -115,6 +112,12 @@ int ExpectedTokensRead(const DecodeShape& shape) {
   return TokensRead(shape, shape.expected_context_len);
 }
 
+int TokensToSplit(const DecodeShape& shape) {
+  return TokensRead(shape, shape.lengths == LengthSpread::kRagged
+                               ? shape.max_context_len
+                               : shape.expected_context_len);
+}
+
 int64_t KvBytes(const DecodeShape& shape) {
   return int64_t{shape.num_seqs} * ExpectedTokensRead(shape) *
          shape.num_kv_heads * BytesPerToken(shape);
@@ -125,11 +128,18 @@ double PredictUs(const DecodePlan& plan, const DeviceProfile& profile) {
   const int64_t busiest_ctas = CeilDiv(plan.num_ctas, profile.num_units);
   const int64_t ctas_at_once =
       std::clamp<int64_t>(busiest_ctas, 1, plan.resident_ctas);
-  const double busiest_bytes = BytesOfBusiestUnit(plan, profile, busiest_ctas);
-  const double bytes =
-      RoundedMax(static_cast<double>(plan.kv_bytes),
-                 busiest_bytes * KneeOf(plan, profile, ctas_at_once),
-                 profile.corner_exponent);
+  double bytes = RoundedMax(static_cast<double>(plan.kv_bytes),
+                            BytesOfBusiestUnit(plan, profile, busiest_ctas) *
+                                KneeOf(plan, profile, ctas_at_once),
+                            profile.corner_exponent);
+  // The longest sequence of a ragged batch ends alone.
+  if (plan.shape.lengths == LengthSpread::kRagged &&
+      plan.partition != Partition::kChunks) {
+    bytes = RoundedMax(bytes,
+                       BytesPerCta(plan, plan.shape.max_context_len) *
+                           KneeOf(plan, profile, 1),
+                       profile.corner_exponent);
+  }
   const double more_waves = std::max(0.0, std::ceil(plan.waves) - 1);
   return profile.v1_fixed_us -
          (plan.starts_early ? profile.early_start_us : 0) +
