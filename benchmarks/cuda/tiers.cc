@@ -114,7 +114,10 @@ void CudaTierMeasurer::TimeCallByCall(CudaProblem& problem,
     if (!status.ok()) result.error = std::string(status.message());
     return stopwatch.ElapsedUs() * 1e-6;
   };
-  for (double seconds : SampleInTurns(counts, {call}).front()) {
+  // Of one function; the samples outlive the loop over them.
+  const std::vector<std::vector<double>> samples =
+      SampleInTurns(counts, {call});
+  for (double seconds : samples.front()) {
     result.times_us.push_back(seconds * 1e6);
   }
 }
