@@ -7,16 +7,19 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "benchmarks/measurer.h"
 #include "kernels/baseline/thrust_decode.h"
 #include "paged/internal/status_macros.h"
 
 namespace paged {
+
 benchmarks::Tier TierOf(const PointTier& tier) {
-  return {.name = std::string(NameOf(tier.variant)),
-          .options = {.variant = tier.variant,
-                      .splits = tier.splits,
-                      .reduction = tier.reduction,
-                      .head_packing = tier.head_packing}};
+  DecodeOptions options = benchmarks::AutomaticOptions();
+  options.variant = tier.variant;
+  options.splits = tier.splits;
+  options.reduction = tier.reduction;
+  options.head_packing = tier.head_packing;
+  return {.name = std::string(NameOf(tier.variant)), .options = options};
 }
 
 absl::StatusOr<PointMeasurer> PointMeasurer::Make(BackendChoice choice,
@@ -117,6 +120,17 @@ FlagTable MeasureFlagTable() {
       {"max_seconds", "S",
        "time after which a slow tier makes do with 5 runs (2)"},
   };
+}
+
+FlagTable SeveralPointsFlagTable(FlagTable own) {
+  for (const FlagTable& part :
+       {ShapeFlagTable(kMeasuredShape), MeasureFlagTable()}) {
+    for (const FlagSpec& spec : part) {
+      if (spec.name != "num_seqs") own.push_back(spec);
+    }
+  }
+  own.push_back({"help", "", "this text"});
+  return own;
 }
 
 absl::StatusOr<PointMeasurer> PointMeasurerFrom(const Flags& flags) {

@@ -2,11 +2,18 @@
 
 namespace paged::benchmarks {
 
-DecodeOptions OptionsOf(absl::string_view variant) {
+DecodeOptions AutomaticOptions() {
   DecodeOptions options;
-  options.variant = ParseVariant(variant).value();
+  options.variant = Variant::kAuto;
   options.splits = 0;
   options.reduction = Reduction::kAuto;
+  options.partition = Partition::kAuto;
+  return options;
+}
+
+DecodeOptions OptionsOf(absl::string_view variant) {
+  DecodeOptions options = AutomaticOptions();
+  options.variant = ParseVariant(variant).value();
   return options;
 }
 

@@ -56,8 +56,11 @@ absl::StatusOr<std::unique_ptr<Measurer>> MakeCudaMeasurer();
 // Errors as MakeCudaBackend, and for a file that cannot be written.
 absl::Status RunCudaSweep(const std::string& path, const std::string& filter);
 
-// What the variants of the rows ask of the planner; the environment has no
-// say. "gather" is no variant.
+// Everything left to the planner, nothing to the environment: what every
+// measurement's options start from.
+DecodeOptions AutomaticOptions();
+
+// What the variants of the rows ask of the planner. "gather" is no variant.
 DecodeOptions OptionsOf(absl::string_view variant);
 
 // A row with everything that its plan knows.

@@ -67,7 +67,6 @@ absl::StatusOr<Timed> Calibration::Time(int num_seqs, int context_len,
 DecodeOptions Forced(InstanceShape instance, int splits = 1,
                      Reduction reduction = Reduction::kAuto) {
   DecodeOptions options = ForcedOptions(instance, splits, reduction);
-  options.partition = Partition::kAuto;
   options.early_start = false;
   return options;
 }

@@ -154,7 +154,7 @@ std::optional<Contender> CudaMeasurer::Enter(
 // What a step pays once, whatever its number of layers.
 Row CudaMeasurer::MeasureSchedule(Cache cache, CudaProblem& problem) {
   const BenchShape& shape = problem.shape();
-  DecodeOptions options;
+  DecodeOptions options = AutomaticOptions();
   options.partition = Partition::kChunks;
   absl::StatusOr<PlannedDecode> decode = problem.Plan(options);
   if (!decode.ok()) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "benchmarks/measurer.h"
 #include "kernels/cuda/launch.h"
 #include "paged/internal/lower.h"
 
@@ -190,7 +191,7 @@ absl::StatusOr<double> CudaProblem::MeasureError(
 
 DecodeOptions ForcedOptions(InstanceShape instance, int splits,
                             Reduction reduction) {
-  DecodeOptions options;
+  DecodeOptions options = AutomaticOptions();
   options.variant = splits == 1 ? Variant::kV1 : Variant::kSplitK;
   options.splits = splits;
   options.reduction = reduction;
@@ -211,7 +212,7 @@ std::vector<int> SplitCandidates(const BenchShape& shape) {
 }
 
 DecodeOptions ForcedChunks(InstanceShape instance) {
-  DecodeOptions options;
+  DecodeOptions options = AutomaticOptions();
   options.partition = Partition::kChunks;
   options.instance =
       InstanceChoice{.warps = instance.warps, .stages = instance.stages};

@@ -7,23 +7,25 @@
 #include "absl/strings/str_cat.h"
 #include "benchmarks/cuda/problem.h"
 #include "benchmarks/cuda/timing.h"
+#include "benchmarks/measurer.h"
 
 namespace paged::benchmarks {
 namespace {
 
 constexpr int kRounds = 12;
 
-// What may be forced: each variant, split_k with each count, chunks.
-std::vector<DecodeOptions> WaysToForce(const BenchShape& shape) {
-  std::vector<DecodeOptions> ways;
+// The automatic choice, and what may be forced instead: each variant, split_k
+// with each count, chunks.
+std::vector<DecodeOptions> WaysToRun(const BenchShape& shape) {
+  std::vector<DecodeOptions> ways = {AutomaticOptions()};
   for (int splits : SplitCandidates(shape)) {
-    DecodeOptions options;
+    DecodeOptions options = AutomaticOptions();
     options.variant = splits == 1 ? Variant::kV1 : Variant::kSplitK;
     options.splits = splits;
     ways.push_back(options);
   }
   if (shape.is_ragged()) {
-    DecodeOptions options;
+    DecodeOptions options = AutomaticOptions();
     options.partition = Partition::kChunks;
     ways.push_back(options);
   }
@@ -48,16 +50,8 @@ absl::StatusOr<Entrant> Enter(const DecodeOptions& options,
 absl::StatusOr<RegretRow> MeasureRow(const RegretShape& shape, Backend& backend,
                                      cudaStream_t stream) {
   CudaProblem problem(shape.shape, backend, stream);
-  DecodeOptions automatic;
-  automatic.variant = Variant::kAuto;
-  automatic.splits = 0;
-  automatic.reduction = Reduction::kAuto;
-  automatic.partition = Partition::kAuto;
-  std::vector<DecodeOptions> ways = WaysToForce(shape.shape);
-  ways.insert(ways.begin(), automatic);
-
   std::vector<Entrant> entrants;
-  for (const DecodeOptions& options : ways) {
+  for (const DecodeOptions& options : WaysToRun(shape.shape)) {
     absl::StatusOr<Entrant> entrant = Enter(options, problem);
     if (!entrant.ok()) {
       return absl::Status(
