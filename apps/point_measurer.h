@@ -77,6 +77,9 @@ std::vector<PointTier> PracticalTiers(const std::vector<PointTier>& tiers,
 
 // --backend, --threads, --warmups, --runs and --max_seconds.
 FlagTable MeasureFlagTable();
+// The flags of a command that measures several batches: its own, --num_seqs
+// among them, then those of one shape and of measuring, and --help.
+FlagTable SeveralPointsFlagTable(FlagTable own);
 absl::StatusOr<PointMeasurer> PointMeasurerFrom(const Flags& flags);
 absl::StatusOr<benchmarks::SampleCounts> SampleCountsFrom(const Flags& flags);
 

@@ -53,20 +53,12 @@ struct ReportRequest {
 };
 
 FlagTable ReportFlagTable() {
-  FlagTable table = {
+  return SeveralPointsFlagTable({
       {"out", "FILE", "where the page goes; needed"},
       {"csv", "FILE", "rows of paged scan, instead of measuring"},
       {"num_seqs", "N,N", "the small and the large batch (8,64)"},
       {"context_lens", "N,...", "what is measured (128,512,2048)"},
-  };
-  for (const FlagTable& part :
-       {ShapeFlagTable(kMeasuredShape), MeasureFlagTable()}) {
-    for (const FlagSpec& spec : part) {
-      if (spec.name != "num_seqs") table.push_back(spec);
-    }
-  }
-  table.push_back({"help", "", "this text"});
-  return table;
+  });
 }
 
 absl::StatusOr<ReportRequest> ReportRequestFrom(const Flags& flags) {

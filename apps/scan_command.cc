@@ -45,7 +45,7 @@ Flags, with their defaults in brackets:
 )";
 
 FlagTable ScanFlagTable() {
-  FlagTable table = {
+  return SeveralPointsFlagTable({
       {"csv", "FILE", "where the rows go; needed"},
       {"over", "NAME,...",
        "of context, batch, splits, block_size, group, grid, all (context)"},
@@ -53,15 +53,7 @@ FlagTable ScanFlagTable() {
       {"long", "", "contexts up to 131072"},
       {"resume", "", "keeps the rows of FILE and measures what it lacks"},
       {"overwrite", "", "replaces FILE"},
-  };
-  for (const FlagTable& part :
-       {ShapeFlagTable(kMeasuredShape), MeasureFlagTable()}) {
-    for (const FlagSpec& spec : part) {
-      if (spec.name != "num_seqs") table.push_back(spec);
-    }
-  }
-  table.push_back({"help", "", "this text"});
-  return table;
+  });
 }
 
 absl::StatusOr<std::vector<BenchPoint>> PointsFrom(const Flags& flags) {
