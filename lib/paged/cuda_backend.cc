@@ -183,11 +183,11 @@ absl::Status CudaBackend::InitWorkspace(const DecodePlan& plan,
   PAGED_RETURN_IF_ERROR(
       internal::CheckWorkspace(plan, context.workspace, profile_.kind));
   if (plan.control_bytes == 0) return absl::OkStatus();
-  const DeviceGuard guard(device_);
-  PAGED_RETURN_IF_ERROR(guard.status());
-  return CudaStatus(cudaMemsetAsync(context.workspace.data, 0,
-                                    plan.control_bytes, context.stream),
-                    "control area");
+  return OnDevice([&] {
+    return CudaStatus(cudaMemsetAsync(context.workspace.data, 0,
+                                      plan.control_bytes, context.stream),
+                      "control area");
+  });
 }
 
 absl::Status CudaBackend::MakeSchedule(const DecodePlan& plan,
@@ -197,9 +197,9 @@ absl::Status CudaBackend::MakeSchedule(const DecodePlan& plan,
       const ScheduleParams params,
       internal::LowerSchedule(plan, context_lens, profile_, schedule));
   if (params.num_seqs == 0) return absl::OkStatus();
-  const DeviceGuard guard(device_);
-  PAGED_RETURN_IF_ERROR(guard.status());
-  return CudaStatus(LaunchMakeSchedule(params, stream), "schedule kernel");
+  return OnDevice([&] {
+    return CudaStatus(LaunchMakeSchedule(params, stream), "schedule kernel");
+  });
 }
 
 absl::Status CudaBackend::Run(const DecodePlan& plan, const DecodeArgs& args,
@@ -236,10 +236,10 @@ absl::Status CudaBackend::AppendKv(const AppendKvArgs& args, Stream stream) {
   const internal::ProfileRange range("paged/append");
   PAGED_ASSIGN_OR_RETURN(const AppendKvArgs valid, ValidateAppend(args));
   PAGED_RETURN_IF_ERROR(CheckAppendPointers(valid));
-  const DeviceGuard guard(device_);
-  PAGED_RETURN_IF_ERROR(guard.status());
-  return CudaStatus(LaunchAppendKv(internal::LowerAppend(valid), stream),
-                    "append kernel");
+  return OnDevice([&] {
+    return CudaStatus(LaunchAppendKv(internal::LowerAppend(valid), stream),
+                      "append kernel");
+  });
 }
 
 absl::Status CudaBackend::CopyBlocks(const CopyBlocksArgs& args,
@@ -248,17 +248,17 @@ absl::Status CudaBackend::CopyBlocks(const CopyBlocksArgs& args,
     PAGED_RETURN_IF_ERROR(internal::CheckAligned(
         "caches", cache, static_cast<std::size_t>(SizeOf(args.dtype))));
   }
-  const DeviceGuard guard(device_);
-  PAGED_RETURN_IF_ERROR(guard.status());
-  return internal::ForEachCopyLaunch(args, [stream](const CopyParams& params) {
-    return CudaStatus(LaunchCopyBlocks(params, stream), "copy kernel");
+  return OnDevice([&] {
+    return internal::ForEachCopyLaunch(
+        args, [stream](const CopyParams& params) {
+          return CudaStatus(LaunchCopyBlocks(params, stream), "copy kernel");
+        });
   });
 }
 
 absl::Status CudaBackend::Synchronize(Stream stream) {
-  const DeviceGuard guard(device_);
-  PAGED_RETURN_IF_ERROR(guard.status());
-  return CudaStatus(cudaStreamSynchronize(stream), "stream");
+  return OnDevice(
+      [&] { return CudaStatus(cudaStreamSynchronize(stream), "stream"); });
 }
 
 }  // namespace
