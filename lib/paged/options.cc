@@ -27,6 +27,7 @@ constexpr std::array kReductions = {Reduction::kAuto, Reduction::kSecondPass,
 constexpr std::array kPartitions = {Partition::kAuto, Partition::kWhole,
                                     Partition::kSplits, Partition::kChunks};
 
+constexpr char kAllowedVariants[] = "auto, v1, split_k, thrust or reference";
 constexpr char kAllowedPartitions[] = "auto, whole, splits or chunks";
 constexpr char kAllowedReductions[] = "auto, second_pass, cluster or last_cta";
 
@@ -36,29 +37,31 @@ absl::Status Refuse(absl::string_view field, absl::string_view allowed,
       absl::StrCat(field, " must be ", allowed, "; got ", value));
 }
 
-// `field` is what the error calls the value: a field or a variable.
+// The value of that name; `field` is what the error calls it: a field or a
+// variable.
+template <typename Values>
+absl::StatusOr<typename Values::value_type> ParseNameOf(
+    const Values& values, absl::string_view allowed, absl::string_view field,
+    absl::string_view name) {
+  for (auto value : values) {
+    if (NameOf(value) == name) return value;
+  }
+  return Refuse(field, allowed, name);
+}
+
 absl::StatusOr<Variant> ParseVariantOf(absl::string_view field,
                                        absl::string_view name) {
-  for (Variant variant : kVariants) {
-    if (NameOf(variant) == name) return variant;
-  }
-  return Refuse(field, "auto, v1, split_k, thrust or reference", name);
+  return ParseNameOf(kVariants, kAllowedVariants, field, name);
 }
 
 absl::StatusOr<Reduction> ParseReductionOf(absl::string_view field,
                                            absl::string_view name) {
-  for (Reduction reduction : kReductions) {
-    if (NameOf(reduction) == name) return reduction;
-  }
-  return Refuse(field, kAllowedReductions, name);
+  return ParseNameOf(kReductions, kAllowedReductions, field, name);
 }
 
 absl::StatusOr<Partition> ParsePartitionOf(absl::string_view field,
                                            absl::string_view name) {
-  for (Partition partition : kPartitions) {
-    if (NameOf(partition) == name) return partition;
-  }
-  return Refuse(field, kAllowedPartitions, name);
+  return ParseNameOf(kPartitions, kAllowedPartitions, field, name);
 }
 
 absl::StatusOr<int> ParseSplitsOf(absl::string_view field,
@@ -76,35 +79,29 @@ std::optional<std::string> LookUp(const EnvLookup& env, const char* variable) {
   return value;
 }
 
+// Takes a value that the code left open from a variable, and notes the source.
+template <typename Value>
+absl::Status FillField(const EnvLookup& env, const char* variable,
+                       absl::StatusOr<Value> (*parse)(absl::string_view field,
+                                                      absl::string_view text),
+                       std::optional<Value>& value, OptionSource& source) {
+  if (value.has_value()) return absl::OkStatus();
+  const auto text = LookUp(env, variable);
+  if (!text.has_value()) return absl::OkStatus();
+  PAGED_ASSIGN_OR_RETURN(value, parse(variable, *text));
+  source = OptionSource::kEnvironment;
+  return absl::OkStatus();
+}
+
 absl::Status FillFromEnvironment(const EnvLookup& env, DecodeOptions& options) {
-  if (!options.variant.has_value()) {
-    if (const auto text = LookUp(env, kVariantVariable)) {
-      PAGED_ASSIGN_OR_RETURN(options.variant,
-                             ParseVariantOf(kVariantVariable, *text));
-      options.variant_source = OptionSource::kEnvironment;
-    }
-  }
-  if (!options.splits.has_value()) {
-    if (const auto text = LookUp(env, kSplitsVariable)) {
-      PAGED_ASSIGN_OR_RETURN(options.splits,
-                             ParseSplitsOf(kSplitsVariable, *text));
-      options.splits_source = OptionSource::kEnvironment;
-    }
-  }
-  if (!options.reduction.has_value()) {
-    if (const auto text = LookUp(env, kReductionVariable)) {
-      PAGED_ASSIGN_OR_RETURN(options.reduction,
-                             ParseReductionOf(kReductionVariable, *text));
-      options.reduction_source = OptionSource::kEnvironment;
-    }
-  }
-  if (!options.partition.has_value()) {
-    if (const auto text = LookUp(env, kPartitionVariable)) {
-      PAGED_ASSIGN_OR_RETURN(options.partition,
-                             ParsePartitionOf(kPartitionVariable, *text));
-      options.partition_source = OptionSource::kEnvironment;
-    }
-  }
+  PAGED_RETURN_IF_ERROR(FillField(env, kVariantVariable, &ParseVariantOf,
+                                  options.variant, options.variant_source));
+  PAGED_RETURN_IF_ERROR(FillField(env, kSplitsVariable, &ParseSplitsOf,
+                                  options.splits, options.splits_source));
+  PAGED_RETURN_IF_ERROR(FillField(env, kReductionVariable, &ParseReductionOf,
+                                  options.reduction, options.reduction_source));
+  PAGED_RETURN_IF_ERROR(FillField(env, kPartitionVariable, &ParsePartitionOf,
+                                  options.partition, options.partition_source));
   if (const auto text = LookUp(env, kVerboseVariable)) {
     if (*text != "dispatch") return Refuse(kVerboseVariable, "dispatch", *text);
     options.print_dispatch = true;
@@ -155,7 +152,7 @@ absl::Status CheckPartition(const DecodeOptions& options) {
 absl::Status CheckOptions(const DecodeOptions& options) {
   const Variant variant = options.variant.value_or(Variant::kAuto);
   if (variant > Variant::kReference) {
-    return Refuse("variant", "auto, v1, split_k, thrust or reference",
+    return Refuse("variant", kAllowedVariants,
                   absl::StrCat("Variant(", static_cast<int>(variant), ")"));
   }
   if (const Reduction reduction = options.reduction.value_or(Reduction::kAuto);
