@@ -29,7 +29,8 @@ int ResidentCtas(const InstanceConfig& config, const DeviceProfile& profile);
 // but for windows and chunks.
 int ExpectedTokensRead(const DecodeShape& shape);
 
-// The tokens that splits are for: of the longest sequence, where lengths differ.
+// The tokens that splits are for: of the longest sequence, where lengths
+// differ.
 int TokensToSplit(const DecodeShape& shape);
 
 // Bytes of keys and values that a batch of expected_context_len reads, counted

@@ -44,6 +44,8 @@ WorkspaceLayout WorkspaceLayoutOf(const DecodePlan& plan);
 
 // All of the kernel parameters but the pointers.
 DecodeParams ParamsOf(const DecodePlan& plan);
+// Adds the pointers of a run.
+void BindPointers(const DecodeArgs& args, DecodeParams& params);
 
 // The same with the pointers of `args`, for what runs without a plan: one item
 // per sequence.
