@@ -4,36 +4,6 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/simd_e4m3.cc"
-#include "hwy/foreach_target.h"
-#include "hwy/highway.h"
-#if HWY_TARGET != HWY_SCALAR
-#include "kernels/cpu/simd_attend-inl.h"
-#endif
-
-HWY_BEFORE_NAMESPACE();
-namespace paged {
-namespace HWY_NAMESPACE {
-
-const SimdElementKernels* E4M3Kernels() {
-#if HWY_TARGET == HWY_SCALAR
-  return nullptr;
-#else
-  return ElementKernels<Fp8E4M3>();
-#endif
-}
-
-}  // namespace HWY_NAMESPACE
-}  // namespace paged
-HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace paged {
-
-HWY_EXPORT(E4M3Kernels);
-
-const SimdElementKernels* SimdE4M3() {
-  return HWY_DYNAMIC_DISPATCH(E4M3Kernels)();
-}
-
-}  // namespace paged
-#endif  // HWY_ONCE
+#define PAGED_SIMD_ELEMENT Fp8E4M3
+#define PAGED_SIMD_FUNCTION SimdE4M3
+#include "kernels/cpu/simd_frame-inl.h"

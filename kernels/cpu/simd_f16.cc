@@ -4,36 +4,6 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/simd_f16.cc"
-#include "hwy/foreach_target.h"
-#include "hwy/highway.h"
-#if HWY_TARGET != HWY_SCALAR
-#include "kernels/cpu/simd_attend-inl.h"
-#endif
-
-HWY_BEFORE_NAMESPACE();
-namespace paged {
-namespace HWY_NAMESPACE {
-
-const SimdElementKernels* F16Kernels() {
-#if HWY_TARGET == HWY_SCALAR
-  return nullptr;
-#else
-  return ElementKernels<Half>();
-#endif
-}
-
-}  // namespace HWY_NAMESPACE
-}  // namespace paged
-HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace paged {
-
-HWY_EXPORT(F16Kernels);
-
-const SimdElementKernels* SimdF16() {
-  return HWY_DYNAMIC_DISPATCH(F16Kernels)();
-}
-
-}  // namespace paged
-#endif  // HWY_ONCE
+#define PAGED_SIMD_ELEMENT Half
+#define PAGED_SIMD_FUNCTION SimdF16
+#include "kernels/cpu/simd_frame-inl.h"

@@ -4,36 +4,6 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/simd_f32.cc"
-#include "hwy/foreach_target.h"
-#include "hwy/highway.h"
-#if HWY_TARGET != HWY_SCALAR
-#include "kernels/cpu/simd_attend-inl.h"
-#endif
-
-HWY_BEFORE_NAMESPACE();
-namespace paged {
-namespace HWY_NAMESPACE {
-
-const SimdElementKernels* F32Kernels() {
-#if HWY_TARGET == HWY_SCALAR
-  return nullptr;
-#else
-  return ElementKernels<float>();
-#endif
-}
-
-}  // namespace HWY_NAMESPACE
-}  // namespace paged
-HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace paged {
-
-HWY_EXPORT(F32Kernels);
-
-const SimdElementKernels* SimdF32() {
-  return HWY_DYNAMIC_DISPATCH(F32Kernels)();
-}
-
-}  // namespace paged
-#endif  // HWY_ONCE
+#define PAGED_SIMD_ELEMENT float
+#define PAGED_SIMD_FUNCTION SimdF32
+#include "kernels/cpu/simd_frame-inl.h"

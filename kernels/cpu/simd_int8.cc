@@ -4,36 +4,6 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/simd_int8.cc"
-#include "hwy/foreach_target.h"
-#include "hwy/highway.h"
-#if HWY_TARGET != HWY_SCALAR
-#include "kernels/cpu/simd_attend-inl.h"
-#endif
-
-HWY_BEFORE_NAMESPACE();
-namespace paged {
-namespace HWY_NAMESPACE {
-
-const SimdElementKernels* Int8Kernels() {
-#if HWY_TARGET == HWY_SCALAR
-  return nullptr;
-#else
-  return ElementKernels<Int8>();
-#endif
-}
-
-}  // namespace HWY_NAMESPACE
-}  // namespace paged
-HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace paged {
-
-HWY_EXPORT(Int8Kernels);
-
-const SimdElementKernels* SimdInt8() {
-  return HWY_DYNAMIC_DISPATCH(Int8Kernels)();
-}
-
-}  // namespace paged
-#endif  // HWY_ONCE
+#define PAGED_SIMD_ELEMENT Int8
+#define PAGED_SIMD_FUNCTION SimdInt8
+#include "kernels/cpu/simd_frame-inl.h"
