@@ -26,15 +26,7 @@ TEST_P(DecodeBatchTest, ASequenceAloneEqualsItselfInTheBatch) {
   const ProblemSpec spec{.dtype = dtype(),
                          .head_dim = 64,
                          .context_lens = {17, 0, 300, 1, 64, 131}};
-  const Problem batch = MakeProblem(spec);
-  for (const DecodeOptions& options : ForcedPlans(backend())) {
-    const DecodeResult together = RunOnce(kind(), batch, options);
-    for (int seq = 0; seq < batch.num_seqs(); ++seq) {
-      SCOPED_TRACE(seq);
-      EXPECT_TRUE(BitEqual(RunOnce(kind(), SoloProblem(spec, seq), options),
-                           RowsOf(together, batch, seq)));
-    }
-  }
+  ExpectAloneAsInTheBatch(kind(), backend(), spec, MakeProblem(spec));
 }
 
 TEST_P(DecodeBatchTest, TheOrderOfSequencesChangesNoBit) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -44,8 +45,8 @@ inline int64_t NumTriples(const DecodePlan& plan) {
 }
 
 // v1, the chunks of a schedule, and split_k with each of `splits` under every
-// reduction: the plan that ran is the one that was asked for, its result is near
-// the oracle, and no bit depends on the reduction.
+// reduction: the plan that ran is the one that was asked for, its result is
+// near the oracle, and no bit depends on the reduction.
 inline void ExpectRight(BackendKind kind, const Problem& problem,
                         const std::vector<int>& splits = {3}) {
   const Oracle oracle = OracleFor(kind, problem);
@@ -92,6 +93,22 @@ inline std::vector<DecodeOptions> ForcedPlans(const Backend& backend) {
     plans.back().reduction = reduction;
   }
   return plans;
+}
+
+// Under every forced plan, each sequence alone gives the bits that it has in
+// the batch; `what` names the batch.
+inline void ExpectAloneAsInTheBatch(BackendKind kind, const Backend& backend,
+                                    const ProblemSpec& spec,
+                                    const Problem& batch,
+                                    const std::string& what = "") {
+  for (const DecodeOptions& options : ForcedPlans(backend)) {
+    const DecodeResult together = RunOnce(kind, batch, options);
+    for (int seq = 0; seq < batch.num_seqs(); ++seq) {
+      EXPECT_TRUE(BitEqual(RunOnce(kind, SoloProblem(spec, seq), options),
+                           RowsOf(together, batch, seq)))
+          << what << ", sequence " << seq;
+    }
+  }
 }
 
 }  // namespace paged::testing

@@ -179,13 +179,7 @@ TEST_P(QueryTokensTest, ASequenceAloneEqualsItselfInTheBatch) {
                          .context_lens = {17, 300, 1, 64}};
   const Problem batch = MakeProblem(spec);
   PAGED_SKIP_UNBUILT(batch);
-  for (const DecodeOptions& options : ForcedPlans(backend())) {
-    const DecodeResult together = RunOnce(kind(), batch, options);
-    for (int seq = 0; seq < batch.num_seqs(); ++seq) {
-      EXPECT_TRUE(BitEqual(RunOnce(kind(), SoloProblem(spec, seq), options),
-                           RowsOf(together, batch, seq)));
-    }
-  }
+  ExpectAloneAsInTheBatch(kind(), backend(), spec, batch);
 }
 
 TEST_P(QueryTokensTest, TheReferenceServesThemAsWell) {

@@ -178,14 +178,7 @@ TEST_P(ScoreRulesTest, ASequenceAloneEqualsItselfInTheBatch) {
     rule.set(spec);
     const Problem batch = MakeProblem(spec);
     PAGED_SKIP_UNBUILT(batch);
-    for (const DecodeOptions& options : ForcedPlans(backend())) {
-      const DecodeResult together = RunOnce(kind(), batch, options);
-      for (int seq = 0; seq < batch.num_seqs(); ++seq) {
-        EXPECT_TRUE(BitEqual(RunOnce(kind(), SoloProblem(spec, seq), options),
-                             RowsOf(together, batch, seq)))
-            << rule.name << ", sequence " << seq;
-      }
-    }
+    ExpectAloneAsInTheBatch(kind(), backend(), spec, batch, rule.name);
   }
 }
 
