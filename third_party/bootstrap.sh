@@ -11,7 +11,8 @@ set -euo pipefail
 readonly MIN_CMAKE=3.25
 # README.md beside this file says what each is for.
 readonly LIBRARIES=(libabsl-dev libhwy-dev libgtest-dev libgmock-dev
-                    libbenchmark-dev nlohmann-json3-dev python3-matplotlib)
+                    libbenchmark-dev nlohmann-json3-dev python3-matplotlib
+                    valgrind)
 
 has() { command -v "$1" > /dev/null 2>&1; }
 
