@@ -105,34 +105,70 @@ void MeasureMove(benchmark::State& state, int64_t bytes, const Call& call) {
   state.counters["ratio_to_copy"] = copy_seconds / move_seconds;
 }
 
-// Tokens into slots of shuffled blocks, as a prompt's are.
+// What appends of so many tokens need: slots of shuffled blocks, as a prompt's
+// are, and memory on both sides.
+struct AppendMemory {
+  explicit AppendMemory(int64_t tokens)
+      : num_blocks((tokens + kBlockSize - 1) / kBlockSize + 1),
+        slots(Upload(SlotsOf(tokens, num_blocks))),
+        key(Allocate(tokens * kTokenBytes)),
+        value(Allocate(tokens * kTokenBytes)),
+        keys(Allocate(num_blocks * kBlockBytes)),
+        values(Allocate(num_blocks * kBlockBytes)) {}
+
+  static std::vector<int64_t> SlotsOf(int64_t tokens, int64_t num_blocks) {
+    std::vector<int64_t> blocks(static_cast<std::size_t>(num_blocks));
+    std::iota(blocks.begin(), blocks.end(), 0);
+    std::shuffle(blocks.begin(), blocks.end(), std::mt19937_64(1));
+    std::vector<int64_t> slots;
+    for (int64_t token = 0; token < tokens; ++token) {
+      const auto column = static_cast<std::size_t>(token / kBlockSize);
+      slots.push_back(blocks[column] * kBlockSize + token % kBlockSize);
+    }
+    return slots;
+  }
+
+  AppendKvArgs Args(int64_t tokens) const {
+    return {.num_tokens = static_cast<int>(tokens),
+            .num_kv_heads = kHeads,
+            .head_dim = kHeadDim,
+            .block_size = kBlockSize,
+            .num_blocks = num_blocks,
+            .key = key.data(),
+            .value = value.data(),
+            .key_cache = keys.data(),
+            .value_cache = values.data(),
+            .slot_mapping = slots.As<int64_t>()};
+  }
+
+  int64_t num_blocks;
+  Buffer slots, key, value, keys, values;
+};
+
 void AppendTokens(benchmark::State& state) {
   const int64_t tokens = state.range(0);
-  const int64_t num_blocks = (tokens + kBlockSize - 1) / kBlockSize + 1;
-  std::vector<int64_t> blocks(static_cast<std::size_t>(num_blocks));
-  std::iota(blocks.begin(), blocks.end(), 0);
-  std::shuffle(blocks.begin(), blocks.end(), std::mt19937_64(1));
-  std::vector<int64_t> slots;
-  for (int64_t token = 0; token < tokens; ++token) {
-    const auto column = static_cast<std::size_t>(token / kBlockSize);
-    slots.push_back(blocks[column] * kBlockSize + token % kBlockSize);
-  }
-  const Buffer slot_mapping = Upload(slots);
-  const Buffer key = Allocate(tokens * kTokenBytes),
-               value = Allocate(tokens * kTokenBytes),
-               keys = Allocate(num_blocks * kBlockBytes),
-               values = Allocate(num_blocks * kBlockBytes);
-  const AppendKvArgs args{.num_tokens = static_cast<int>(tokens),
-                          .num_kv_heads = kHeads,
-                          .head_dim = kHeadDim,
-                          .block_size = kBlockSize,
-                          .num_blocks = num_blocks,
-                          .key = key.data(),
-                          .value = value.data(),
-                          .key_cache = keys.data(),
-                          .value_cache = values.data(),
-                          .slot_mapping = slot_mapping.As<int64_t>()};
+  const AppendMemory memory(tokens);
+  const AppendKvArgs args = memory.Args(tokens);
   MeasureMove(state, 2 * tokens * kTokenBytes,
+              [&] { return TheBackend().AppendKv(args, nullptr); });
+}
+
+// fp16 rows into fp8, a scale for each row: the bytes are those read and
+// written, halved, as a copy does both to each of its own.
+void AppendCodes(benchmark::State& state) {
+  const int64_t tokens = state.range(0);
+  const AppendMemory memory(tokens);
+  const int64_t scale_bytes = memory.num_blocks * kBlockSize * kHeads *
+                              static_cast<int64_t>(sizeof(float));
+  const Buffer key_scales = Allocate(scale_bytes),
+               value_scales = Allocate(scale_bytes);
+  AppendKvArgs args = memory.Args(tokens);
+  args.dtype = DType::kFp8E4M3;
+  args.row_dtype = DType::kF16;
+  args.key_granularity = args.value_granularity = ScaleGranularity::kToken;
+  args.key_scales = key_scales.As<float>();
+  args.value_scales = value_scales.As<float>();
+  MeasureMove(state, 2 * tokens * kTokenBytes * 3 / 4,
               [&] { return TheBackend().AppendKv(args, nullptr); });
 }
 
@@ -213,6 +249,13 @@ void TableStep(benchmark::State& state) {
 }
 
 BENCHMARK(AppendTokens)
+    ->UseManualTime()
+    ->Iterations(10)
+    ->ArgName("tokens")
+    ->Arg(64)
+    ->Arg(4096)
+    ->Arg(65536);
+BENCHMARK(AppendCodes)
     ->UseManualTime()
     ->Iterations(10)
     ->ArgName("tokens")

@@ -1,4 +1,5 @@
-// Copies new keys and values into their slots, on the CPU.
+// Writes new keys and values into their slots, on the CPU: moved as they are,
+// or converted to what the cache stores.
 #ifndef PAGED_KERNELS_CPU_APPEND_KERNELS_H_
 #define PAGED_KERNELS_CPU_APPEND_KERNELS_H_
 

@@ -1,4 +1,5 @@
-// Writes new keys and values into their slots.
+// Writes new keys and values into their slots, as they are; append_codes.cu has
+// those that are converted.
 //
 // Grid    warps over (token, kv head, span of the row), eight to a CTA. Heads
 //         that lie side by side are one row.
@@ -8,8 +9,10 @@
 //         the first is stored, so that enough bytes are on their way.
 #include <cstdint>
 
+#include "kernels/cuda/append_codes.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/launch_kernel.cuh"
+#include "kernels/cuda/pieces.cuh"
 
 namespace paged {
 namespace {
@@ -32,11 +35,10 @@ struct Row {
 
 template <typename Piece>
 __device__ Row<Piece> RowOf(const AppendTensor& tensor, int element_bytes,
-                            int64_t token, int64_t block, int slot,
+                            int64_t token, const AppendPlace& place,
                             int kv_head) {
-  const int64_t from =
-      token * tensor.token_stride + kv_head * tensor.head_stride;
-  const int64_t to = OffsetOf(tensor.layout, block, slot, kv_head);
+  const int64_t from = RowOffset(tensor, token, kv_head);
+  const int64_t to = OffsetOf(tensor.layout, place.block, place.slot, kv_head);
   return {reinterpret_cast<const Piece*>(static_cast<const char*>(tensor.rows) +
                                          from * element_bytes),
           reinterpret_cast<Piece*>(static_cast<char*>(tensor.pool) +
@@ -45,22 +47,20 @@ __device__ Row<Piece> RowOf(const AppendTensor& tensor, int element_bytes,
 
 template <typename Piece>
 __global__ void __launch_bounds__(kWarpsPerCta * 32)
-    AppendKvKernel(const __grid_constant__ AppendParams p, int key_pieces,
-                   int value_pieces, int spans_per_row) {
+    AppendKvKernel(const __grid_constant__ AppendParams p, int element_bytes,
+                   int key_pieces, int value_pieces, int spans_per_row) {
   const int64_t warp = int64_t{blockIdx.x} * kWarpsPerCta + threadIdx.x / 32;
   const int64_t row = warp / spans_per_row;
   const int span = static_cast<int>(warp - row * spans_per_row);
   const int64_t token = row / p.num_kv_heads;
   if (token >= p.num_tokens) return;
   const int kv_head = static_cast<int>(row - token * p.num_kv_heads);
-  const int64_t place = p.slot_mapping[token];
-  if (place < 0 || place >= p.num_slots) return;
-  const int64_t block = place / p.block_size;
-  const int slot = static_cast<int>(place - block * p.block_size);
+  const AppendPlace place = PlaceOfToken(p, token);
+  if (!place.is_named) return;
   const Row<Piece> key =
-      RowOf<Piece>(p.key, p.element_bytes, token, block, slot, kv_head);
+      RowOf<Piece>(p.key, element_bytes, token, place, kv_head);
   const Row<Piece> value =
-      RowOf<Piece>(p.value, p.element_bytes, token, block, slot, kv_head);
+      RowOf<Piece>(p.value, element_bytes, token, place, kv_head);
 
   const int first = span * kPiecesPerSpan + static_cast<int>(threadIdx.x) % 32;
   Piece pieces[kPiecesPerLane];
@@ -98,9 +98,10 @@ uint64_t AlignmentBits(const AppendTensor& tensor, int element_bytes) {
 }
 
 template <typename Piece>
-cudaError_t LaunchPieces(const AppendParams& p, cudaStream_t stream) {
-  const int key_pieces = PiecesOf<Piece>(p.key, p.element_bytes);
-  const int value_pieces = PiecesOf<Piece>(p.value, p.element_bytes);
+cudaError_t LaunchPieces(const AppendParams& p, int element_bytes,
+                         cudaStream_t stream) {
+  const int key_pieces = PiecesOf<Piece>(p.key, element_bytes);
+  const int value_pieces = PiecesOf<Piece>(p.value, element_bytes);
   const int spans_per_row =
       (key_pieces + value_pieces + kPiecesPerSpan - 1) / kPiecesPerSpan;
   const int64_t warps = int64_t{p.num_tokens} * p.num_kv_heads * spans_per_row;
@@ -108,21 +109,22 @@ cudaError_t LaunchPieces(const AppendParams& p, cudaStream_t stream) {
       static_cast<unsigned>((warps + kWarpsPerCta - 1) / kWarpsPerCta);
   return LaunchKernel(&AppendKvKernel<Piece>,
                       {.grid = dim3(ctas), .threads = kWarpsPerCta * 32},
-                      stream, p, key_pieces, value_pieces, spans_per_row);
+                      stream, p, element_bytes, key_pieces, value_pieces,
+                      spans_per_row);
 }
 
 }  // namespace
 
 cudaError_t LaunchAppendKv(const AppendParams& params, cudaStream_t stream) {
   if (params.num_tokens == 0) return cudaSuccess;
+  if (params.converts) return LaunchAppendCodes(params, stream);
   const AppendParams p = WithMergedHeads(params);
-  const uint64_t bits = AlignmentBits(p.key, p.element_bytes) |
-                        AlignmentBits(p.value, p.element_bytes);
-  if (bits % 16 == 0) return LaunchPieces<uint4>(p, stream);
-  if (bits % 8 == 0) return LaunchPieces<uint2>(p, stream);
-  if (bits % 4 == 0) return LaunchPieces<uint32_t>(p, stream);
-  if (bits % 2 == 0) return LaunchPieces<uint16_t>(p, stream);
-  return LaunchPieces<uint8_t>(p, stream);
+  const int element_bytes = BytesOf(p.pool_element);
+  return WithWidestPiece(AlignmentBits(p.key, element_bytes) |
+                             AlignmentBits(p.value, element_bytes),
+                         [&]<typename Piece>(Piece) {
+                           return LaunchPieces<Piece>(p, element_bytes, stream);
+                         });
 }
 
 }  // namespace paged

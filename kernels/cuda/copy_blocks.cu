@@ -8,6 +8,7 @@
 
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/launch_kernel.cuh"
+#include "kernels/cuda/pieces.cuh"
 
 namespace paged {
 namespace {
@@ -93,11 +94,9 @@ cudaError_t LaunchCopyBlocks(const CopyParams& p, cudaStream_t stream) {
   for (int i = 0; i < p.num_pools; ++i) {
     bits |= reinterpret_cast<uintptr_t>(p.pools[i]);
   }
-  if (bits % 16 == 0) return LaunchPieces<uint4>(p, stream);
-  if (bits % 8 == 0) return LaunchPieces<uint2>(p, stream);
-  if (bits % 4 == 0) return LaunchPieces<uint32_t>(p, stream);
-  if (bits % 2 == 0) return LaunchPieces<uint16_t>(p, stream);
-  return LaunchPieces<uint8_t>(p, stream);
+  return WithWidestPiece(bits, [&]<typename Piece>(Piece) {
+    return LaunchPieces<Piece>(p, stream);
+  });
 }
 
 }  // namespace paged

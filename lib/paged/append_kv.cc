@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "absl/strings/str_cat.h"
 #include "paged/internal/rules.h"
 #include "paged/internal/status_macros.h"
 
@@ -30,11 +31,67 @@ absl::Status CheckCounts(const AppendKvArgs& a) {
       CheckRange("block_size", a.block_size, 1, internal::kMaxBlockSize));
   PAGED_RETURN_IF_ERROR(CheckRange("num_blocks", a.num_blocks, 0,
                                    std::numeric_limits<int32_t>::max()));
-  return internal::CheckDType("dtype", a.dtype);
+  PAGED_RETURN_IF_ERROR(internal::CheckDType("dtype", a.dtype));
+  return internal::CheckDType("row_dtype", a.row_dtype.value_or(a.dtype));
+}
+
+// One of keys and values, as far as its scales go.
+struct ScaledTensor {
+  const char* rows;
+  const char* factor_field;
+  const char* granularity_field;
+  const char* scales_field;
+  const char* strides_field;
+  float factor;
+  ScaleGranularity granularity;
+  const float* scales;
+  KvStrides strides;
+};
+
+ScaledTensor Key(const AppendKvArgs& a) {
+  return {"key",
+          "key_scale",
+          "key_granularity",
+          "key_scales",
+          "key_scale_strides",
+          a.key_scale,
+          a.key_granularity,
+          a.key_scales,
+          a.key_scale_strides};
+}
+
+ScaledTensor Value(const AppendKvArgs& a) {
+  return {"value",
+          "value_scale",
+          "value_granularity",
+          "value_scales",
+          "value_scale_strides",
+          a.value_scale,
+          a.value_granularity,
+          a.value_scales,
+          a.value_scale_strides};
+}
+
+bool HasScales(const ScaledTensor& t) {
+  return t.factor != 1.0f || t.granularity != ScaleGranularity::kNone;
+}
+
+absl::Status CheckScales(const AppendKvArgs& a, const ScaledTensor& t) {
+  PAGED_RETURN_IF_ERROR(internal::CheckScale(t.factor_field, t.factor,
+                                             t.granularity_field, t.granularity,
+                                             t.strides_field, t.strides));
+  const DType rows = a.row_dtype.value_or(a.dtype);
+  if (rows <= DType::kF32 || (rows == a.dtype && !HasScales(t))) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("row_dtype must be fp16, bf16 or fp32 for a ", t.rows,
+                   " that is converted; got ", NameOf(rows)));
 }
 
 AppendKvArgs WithDefaults(AppendKvArgs a) {
   if (a.value_dim == 0) a.value_dim = a.head_dim;
+  a.row_dtype = a.row_dtype.value_or(a.dtype);
   const auto dense_tokens = [&a](int dim) {
     return TokenStrides{int64_t{a.num_kv_heads} * dim, dim};
   };
@@ -54,6 +111,14 @@ AppendKvArgs WithDefaults(AppendKvArgs a) {
   if (a.value_cache_strides == KvStrides{}) {
     a.value_cache_strides = dense_cache(a.value_dim);
   }
+  const auto dense_scales = [&](ScaleGranularity granularity,
+                                KvStrides& strides) {
+    if (granularity == ScaleGranularity::kToken && strides == KvStrides{}) {
+      strides = dense_cache(1);
+    }
+  };
+  dense_scales(a.key_granularity, a.key_scale_strides);
+  dense_scales(a.value_granularity, a.value_scale_strides);
   return a;
 }
 
@@ -81,13 +146,21 @@ absl::Status CheckPointers(const AppendKvArgs& a) {
   PAGED_RETURN_IF_ERROR(CheckNotNull("key", a.key));
   PAGED_RETURN_IF_ERROR(CheckNotNull("value", a.value));
   PAGED_RETURN_IF_ERROR(CheckNotNull("key_cache", a.key_cache));
-  return CheckNotNull("value_cache", a.value_cache);
+  PAGED_RETURN_IF_ERROR(CheckNotNull("value_cache", a.value_cache));
+  for (const ScaledTensor& t : {Key(a), Value(a)}) {
+    PAGED_RETURN_IF_ERROR(internal::CheckOptional(
+        t.scales_field, t.granularity_field,
+        t.granularity != ScaleGranularity::kNone, t.scales));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
 
 absl::StatusOr<AppendKvArgs> ValidateAppend(const AppendKvArgs& args) {
   PAGED_RETURN_IF_ERROR(CheckCounts(args));
+  PAGED_RETURN_IF_ERROR(CheckScales(args, Key(args)));
+  PAGED_RETURN_IF_ERROR(CheckScales(args, Value(args)));
   const AppendKvArgs a = WithDefaults(args);
   PAGED_RETURN_IF_ERROR(
       CheckTokens("key_strides", a, a.key_strides, a.head_dim));
@@ -97,6 +170,10 @@ absl::StatusOr<AppendKvArgs> ValidateAppend(const AppendKvArgs& args) {
       CheckCache("key_cache_strides", a, a.key_cache_strides, a.head_dim));
   PAGED_RETURN_IF_ERROR(
       CheckCache("value_cache_strides", a, a.value_cache_strides, a.value_dim));
+  for (const ScaledTensor& t : {Key(a), Value(a)}) {
+    if (t.granularity != ScaleGranularity::kToken) continue;
+    PAGED_RETURN_IF_ERROR(CheckCache(t.strides_field, a, t.strides, 1));
+  }
   PAGED_RETURN_IF_ERROR(CheckPointers(a));
   return a;
 }

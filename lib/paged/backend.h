@@ -135,9 +135,9 @@ class Backend {
   virtual absl::Status Run(const DecodePlan& plan, const DecodeArgs& args,
                            const RunContext& context) = 0;
 
-  // Writes new keys and values into their slots. Enqueued. InvalidArgument as
-  // ValidateAppend, and on CUDA for pointers that are not aligned to their
-  // elements.
+  // Writes new keys and values into their slots, converted where the cache has
+  // another dtype or scales. Enqueued. InvalidArgument as ValidateAppend, and
+  // on CUDA for pointers that are not aligned to their elements.
   virtual absl::Status AppendKv(const AppendKvArgs& args, Stream stream) = 0;
 
   // Copies whole blocks as if all at once. Enqueued, some launches of up to 400

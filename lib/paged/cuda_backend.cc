@@ -57,15 +57,23 @@ KernelEnding EndingOf(const DecodePlan& plan) {
 
 // Narrower copies serve any address that an element may have, and no other.
 absl::Status CheckAppendPointers(const AppendKvArgs& args) {
-  const std::size_t element = static_cast<std::size_t>(SizeOf(args.dtype));
-  PAGED_RETURN_IF_ERROR(internal::CheckAligned("key", args.key, element));
-  PAGED_RETURN_IF_ERROR(internal::CheckAligned("value", args.value, element));
-  PAGED_RETURN_IF_ERROR(
-      internal::CheckAligned("key_cache", args.key_cache, element));
-  PAGED_RETURN_IF_ERROR(
-      internal::CheckAligned("value_cache", args.value_cache, element));
-  return internal::CheckAligned("slot_mapping", args.slot_mapping,
-                                sizeof(int64_t));
+  const auto row = static_cast<std::size_t>(SizeOf(*args.row_dtype));
+  const auto code = static_cast<std::size_t>(SizeOf(args.dtype));
+  const struct {
+    const char* field;
+    const void* pointer;
+    std::size_t alignment;
+  } pointers[] = {{"key", args.key, row},
+                  {"value", args.value, row},
+                  {"key_cache", args.key_cache, code},
+                  {"value_cache", args.value_cache, code},
+                  {"key_scales", args.key_scales, sizeof(float)},
+                  {"value_scales", args.value_scales, sizeof(float)},
+                  {"slot_mapping", args.slot_mapping, sizeof(int64_t)}};
+  for (const auto& [field, pointer, alignment] : pointers) {
+    PAGED_RETURN_IF_ERROR(internal::CheckAligned(field, pointer, alignment));
+  }
+  return absl::OkStatus();
 }
 
 // The profile that PAGED_PROFILE names in place of the device's own; they must

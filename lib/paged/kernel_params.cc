@@ -122,16 +122,32 @@ AppendParams LowerAppend(const AppendKvArgs& a) {
                        pool_strides.slot_stride, pool_strides.head_stride},
             .head_dim = dim};
   };
-  return {.key = tensor(a.key, a.key_strides, a.key_cache, a.key_cache_strides,
-                        a.head_dim),
-          .value = tensor(a.value, a.value_strides, a.value_cache,
-                          a.value_cache_strides, a.value_dim),
-          .slot_mapping = a.slot_mapping,
-          .num_tokens = a.num_tokens,
-          .num_kv_heads = a.num_kv_heads,
-          .block_size = a.block_size,
-          .num_slots = a.num_blocks * a.block_size,
-          .element_bytes = SizeOf(a.dtype)};
+  const auto set_scales = [](AppendTensor& to, float factor,
+                             ScaleGranularity granularity, float* scales,
+                             const KvStrides& strides) {
+    to.scales = ScalesOf(factor, granularity, strides);
+    to.scales.data = scales;
+    if (granularity == ScaleGranularity::kToken) to.row_scales = scales;
+    return factor != 1.0f || granularity != ScaleGranularity::kNone;
+  };
+  AppendParams p{.key = tensor(a.key, a.key_strides, a.key_cache,
+                               a.key_cache_strides, a.head_dim),
+                 .value = tensor(a.value, a.value_strides, a.value_cache,
+                                 a.value_cache_strides, a.value_dim),
+                 .slot_mapping = a.slot_mapping,
+                 .num_tokens = a.num_tokens,
+                 .num_kv_heads = a.num_kv_heads,
+                 .block_size = a.block_size,
+                 .num_slots = a.num_blocks * a.block_size,
+                 .row_element = KindOf(a.row_dtype.value_or(a.dtype)),
+                 .pool_element = KindOf(a.dtype)};
+  const bool scales_keys = set_scales(p.key, a.key_scale, a.key_granularity,
+                                      a.key_scales, a.key_scale_strides);
+  const bool scales_values =
+      set_scales(p.value, a.value_scale, a.value_granularity, a.value_scales,
+                 a.value_scale_strides);
+  p.converts = p.row_element != p.pool_element || scales_keys || scales_values;
+  return p;
 }
 
 }  // namespace paged::internal

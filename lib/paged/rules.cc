@@ -1,6 +1,7 @@
 #include "paged/internal/rules.h"
 
 #include <array>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "paged/internal/status_macros.h"
@@ -55,6 +56,35 @@ absl::Status CheckQueryDType(const char* field, DType dtype) {
 absl::Status CheckNotNull(const char* field, const void* pointer) {
   if (pointer != nullptr) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(field, " must not be null"));
+}
+
+absl::Status CheckOptional(const char* field, const char* flag, bool is_there,
+                           const void* pointer) {
+  if (is_there) return CheckNotNull(field, pointer);
+  if (pointer == nullptr) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, " must be null without ", flag));
+}
+
+absl::Status CheckScale(const char* field, float scale,
+                        const char* granularity_field,
+                        ScaleGranularity granularity, const char* strides_field,
+                        const KvStrides& strides) {
+  if (!std::isfinite(scale) || scale <= 0.0f) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(field, " must be finite and above 0; got ", scale));
+  }
+  if (granularity > ScaleGranularity::kToken) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(granularity_field, " must be a ScaleGranularity; got ",
+                     static_cast<int>(granularity)));
+  }
+  if (granularity != ScaleGranularity::kToken && strides != KvStrides{}) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        strides_field, " must be 0 but for ", granularity_field,
+        " of each token; got block_stride ", strides.block_stride));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckAxes(const char* tensor, absl::Span<const Axis> axes, int dim,

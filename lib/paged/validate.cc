@@ -18,7 +18,9 @@ using internal::CheckAtLeast;
 using internal::CheckAxes;
 using internal::CheckDType;
 using internal::CheckNotNull;
+using internal::CheckOptional;
 using internal::CheckRange;
+using internal::CheckScale;
 using internal::Overlap;
 
 constexpr int kIntMax = std::numeric_limits<int>::max();
@@ -49,26 +51,6 @@ absl::Status CheckFactor(const char* field, const char* meaning_of_0,
   return absl::InvalidArgumentError(
       absl::StrCat(field, " must be finite and at least 0 (0 means ",
                    meaning_of_0, "); got ", value));
-}
-
-absl::Status CheckScale(const char* field, float scale,
-                        const char* tensor_field, ScaleGranularity granularity,
-                        const char* strides_field, const KvStrides& strides) {
-  if (!std::isfinite(scale) || scale <= 0.0f) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(field, " must be finite and above 0; got ", scale));
-  }
-  if (granularity > ScaleGranularity::kToken) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(tensor_field, " must be a ScaleGranularity; got ",
-                     static_cast<int>(granularity)));
-  }
-  if (granularity != ScaleGranularity::kToken && strides != KvStrides{}) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        strides_field, " must be 0 but for ", tensor_field,
-        " of each token; got block_stride ", strides.block_stride));
-  }
-  return absl::OkStatus();
 }
 
 absl::Status CheckScores(const DecodeShape& s) {
@@ -232,20 +214,6 @@ absl::StatusOr<DecodeProblem> ValidateShape(const DecodeShape& shape) {
       CheckRows("output", s, s.output, s.value_dim, Overlap::kRefused));
   return DecodeProblem(s);
 }
-
-namespace {
-
-// A tensor is there if and only if the shape says so: a plan is made from what
-// the shape says.
-absl::Status CheckOptional(const char* field, const char* flag, bool is_there,
-                           const void* pointer) {
-  if (is_there) return CheckNotNull(field, pointer);
-  if (pointer == nullptr) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(field, " must be null without ", flag));
-}
-
-}  // namespace
 
 absl::StatusOr<DecodeProblem> Validate(const DecodeArgs& args) {
   const internal::ProfileRange range("paged/validate");

@@ -13,14 +13,23 @@ namespace paged::testing {
 namespace {
 
 using AppendKvTest = BackendTest;
-INSTANTIATE_TEST_SUITE_P(Cpu, AppendKvTest, ::testing::ValuesIn(CpuCases()),
-                         CaseName);
-// Appending moves bytes, so CUDA serves fp32 as well.
+// Rows of the cache's own dtype are moved as bytes, codes of 8 bits as well;
+// all CPU kinds share one kernel.
+INSTANTIATE_TEST_SUITE_P(
+    Cpu, AppendKvTest,
+    ::testing::Values(BackendCase{BackendKind::kCpu, DType::kF16},
+                      BackendCase{BackendKind::kCpu, DType::kBF16},
+                      BackendCase{BackendKind::kCpu, DType::kF32},
+                      BackendCase{BackendKind::kCpu, DType::kFp8E4M3},
+                      BackendCase{BackendKind::kCpu, DType::kInt8}),
+    CaseName);
 INSTANTIATE_TEST_SUITE_P(
     Cuda, AppendKvTest,
     ::testing::Values(BackendCase{BackendKind::kCuda, DType::kF16},
                       BackendCase{BackendKind::kCuda, DType::kBF16},
-                      BackendCase{BackendKind::kCuda, DType::kF32}),
+                      BackendCase{BackendKind::kCuda, DType::kF32},
+                      BackendCase{BackendKind::kCuda, DType::kFp8E4M3},
+                      BackendCase{BackendKind::kCuda, DType::kInt8}),
     CaseName);
 
 struct AppendSpec {

@@ -1,6 +1,7 @@
 // The rules of ValidateAppend, and its lowering to kernel parameters.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <string>
 
@@ -57,6 +58,43 @@ TEST(AppendRulesTest, BrokenRulesAreRefusedByName) {
        "num_blocks must be 0 to 2147483647; got -1"},
       {[](auto& a) { a.dtype = static_cast<DType>(7); },
        "dtype must be a DType of dtype.h; got DType(7)"},
+      {[](auto& a) { a.row_dtype = static_cast<DType>(9); },
+       "row_dtype must be a DType of dtype.h; got DType(9)"},
+      // Codes of 8 bits are converted to nothing, nor by scales.
+      {[](auto& a) { a.row_dtype = DType::kFp8E4M3; },
+       "row_dtype must be fp16, bf16 or fp32 for a key that is converted; got "
+       "fp8_e4m3"},
+      {[](auto& a) {
+         a.dtype = DType::kInt8;
+         a.value_scale = 0.5f;
+       },
+       "row_dtype must be fp16, bf16 or fp32 for a value that is converted; "
+       "got int8"},
+      {[](auto& a) { a.key_scale = 0.0f; },
+       "key_scale must be finite and above 0; got 0"},
+      {[](auto& a) { a.value_scale = -INFINITY; },
+       "value_scale must be finite and above 0; got -inf"},
+      {[](auto& a) { a.key_granularity = static_cast<ScaleGranularity>(4); },
+       "key_granularity must be a ScaleGranularity; got 4"},
+      {[](auto& a) { a.value_granularity = ScaleGranularity::kHead; },
+       "value_scales must not be null"},
+      {[](auto& a) { a.key_scales = At<float>(0x6000); },
+       "key_scales must be null without key_granularity"},
+      {[](auto& a) {
+         a.key_granularity = ScaleGranularity::kHead;
+         a.key_scales = At<float>(0x6000);
+         a.key_scale_strides = {64, 4, 1};
+       },
+       "key_scale_strides must be 0 but for key_granularity of each token; got "
+       "block_stride 64"},
+      // Scales are written as slots are.
+      {[](auto& a) {
+         a.value_granularity = ScaleGranularity::kToken;
+         a.value_scales = At<float>(0x6000);
+         a.value_scale_strides = {16 * 4, 3, 1};
+       },
+       "value_scale_strides.slot_stride must be at least 4, so that no two "
+       "vectors overlap; got 3"},
       {[](auto& a) { a.key = nullptr; }, "key must not be null"},
       {[](auto& a) { a.value = nullptr; }, "value must not be null"},
       {[](auto& a) { a.key_cache = nullptr; }, "key_cache must not be null"},
@@ -116,10 +154,36 @@ TEST(AppendRulesTest, LowersDefaultsStridesAndCounts) {
   EXPECT_EQ(p.value.head_dim, 32);
   EXPECT_EQ(p.slot_mapping, args.slot_mapping);
   EXPECT_EQ(p.num_slots, 80);
-  EXPECT_EQ(p.element_bytes, 2);
+  EXPECT_EQ(p.row_element, ElementKind::kBF16);
+  EXPECT_EQ(p.pool_element, ElementKind::kBF16);
+  EXPECT_FALSE(p.converts);
   EXPECT_EQ(p.block_size, 16);
   EXPECT_EQ(p.num_tokens, 3);
   EXPECT_EQ(p.num_kv_heads, 4);
+}
+
+TEST(AppendRulesTest, LowersScales) {
+  AppendKvArgs args = LegalArgs();
+  args.dtype = DType::kInt8;
+  args.row_dtype = DType::kF16;
+  args.key_scale = 0.5f;
+  args.key_granularity = ScaleGranularity::kToken;
+  args.value_granularity = ScaleGranularity::kHead;
+  args.key_scales = At<float>(0x6000);
+  args.value_scales = At<float>(0x7000);
+  const AppendParams p = internal::LowerAppend(ValidateAppend(args).value());
+  EXPECT_TRUE(p.converts);
+  EXPECT_EQ(p.row_element, ElementKind::kF16);
+  EXPECT_EQ(p.pool_element, ElementKind::kInt8);
+  EXPECT_EQ(p.key.row_scales, args.key_scales);
+  EXPECT_EQ(p.key.scales.factor, 0.5f);
+  EXPECT_EQ(p.key.scales.block_stride, 16 * 4);
+  EXPECT_EQ(p.key.scales.slot_stride, 4);
+  EXPECT_EQ(p.key.scales.head_stride, 1);
+  EXPECT_EQ(p.value.row_scales, nullptr);
+  EXPECT_EQ(p.value.scales.data, args.value_scales);
+  EXPECT_EQ(p.value.scales.head_stride, 1);
+  EXPECT_EQ(p.value.scales.factor, 1.0f);
 }
 
 }  // namespace

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "paged/decode.h"
+#include "tests/support/codes.h"
 #include "tests/support/decode_session.h"
+#include "tests/support/element.h"
 
 namespace paged::testing {
 namespace {
@@ -19,8 +21,9 @@ INSTANTIATE_TEST_SUITE_P(Cpu, LargePoolTest, ::testing::ValuesIn(CpuCases()),
 INSTANTIATE_TEST_SUITE_P(Cuda, LargePoolTest, ::testing::ValuesIn(CudaCases()),
                          CaseName);
 
-absl::Status Append(const Problem& problem, const Pool& pool,
-                    BackendKind kind) {
+// All tokens of the problem; `args` says how they are stored.
+absl::Status Append(const Problem& problem, const Pool& pool, BackendKind kind,
+                    AppendKvArgs args) {
   const std::vector<std::byte>& keys = problem.sequences[0].keys;
   const std::vector<std::byte>& values = problem.sequences[0].values;
   const int block_size = problem.spec.block_size;
@@ -36,22 +39,20 @@ absl::Status Append(const Problem& problem, const Pool& pool,
   key.Upload(keys);
   value.Upload(values);
   slot_mapping.UploadValues(slots);
+  args.num_tokens = problem.context_len(0);
+  args.num_kv_heads = kPoolHeads;
+  args.head_dim = kPoolDim;
+  args.block_size = block_size;
+  args.num_blocks = problem.shape.num_blocks;
+  args.key = key.data();
+  args.value = value.data();
+  args.key_cache = pool.data(0);
+  args.value_cache = pool.data(kPoolDim);
+  args.key_cache_strides = problem.shape.key;
+  args.value_cache_strides = problem.shape.value;
+  args.slot_mapping = static_cast<const int64_t*>(slot_mapping.data());
   Backend& backend = *SharedBackend(kind).value();
-  const absl::Status status = backend.AppendKv(
-      {.num_tokens = problem.context_len(0),
-       .num_kv_heads = kPoolHeads,
-       .head_dim = kPoolDim,
-       .block_size = block_size,
-       .num_blocks = problem.shape.num_blocks,
-       .dtype = problem.spec.dtype,
-       .key = key.data(),
-       .value = value.data(),
-       .key_cache = pool.data(0),
-       .value_cache = pool.data(kPoolDim),
-       .key_cache_strides = problem.shape.key,
-       .value_cache_strides = problem.shape.value,
-       .slot_mapping = static_cast<const int64_t*>(slot_mapping.data())},
-      nullptr);
+  const absl::Status status = backend.AppendKv(args, nullptr);
   return status.ok() ? backend.Synchronize(nullptr) : status;
 }
 
@@ -97,7 +98,8 @@ TEST_P(LargePoolTest, EveryOffsetIsFollowedIn64Bits) {
       const std::vector<PoolRow> rows = RowsOfPool(problem);
       WriteDecoys(problem, rows, pool);
       if (is_appended) {
-        const absl::Status status = Append(problem, pool, kind());
+        const absl::Status status =
+            Append(problem, pool, kind(), {.dtype = dtype()});
         ASSERT_TRUE(status.ok()) << status;
         for (const PoolRow& row : rows) {
           ASSERT_EQ(std::memcmp(pool.Read(row.offset).data(), row.content,
@@ -108,6 +110,49 @@ TEST_P(LargePoolTest, EveryOffsetIsFollowedIn64Bits) {
         for (const PoolRow& row : rows) pool.Write(row.offset, row.content);
       }
       ExpectEveryVariantRight(problem, pool, kind());
+    }
+  }
+}
+
+// Rows of the case's dtype become codes, each with a scale of its own.
+TEST_P(LargePoolTest, QuantisedAppendsFollowEveryOffsetIn64Bits) {
+  constexpr DType kCode = DType::kFp8E4M3;
+  constexpr auto kBytes = static_cast<std::size_t>(kBefore + kAfter);
+  SparseRegion codes(kind(), kBytes), scales(kind(), kBytes * sizeof(float));
+  if (codes.data() == nullptr || scales.data() == nullptr) {
+    GTEST_SKIP() << "no memory for large pools";
+  }
+  uint32_t seed = 0;
+  for (const PoolCase& c : PoolCases()) {
+    SCOPED_TRACE(c.name);
+    const Problem problem = ProblemOf(c, dtype(), ++seed);
+    const Pool code_pool(codes, kCode, c.shift);
+    // Strides as the codes', so that a scale lies at the offset of its row.
+    const Pool scale_pool(scales, DType::kF32, c.shift);
+    AppendKvArgs args{
+        .dtype = kCode,
+        .row_dtype = dtype(),
+        .key_granularity = ScaleGranularity::kToken,
+        .value_granularity = ScaleGranularity::kToken,
+        .key_scales = static_cast<float*>(scale_pool.data(0)),
+        .value_scales = static_cast<float*>(scale_pool.data(kPoolDim)),
+        .key_scale_strides = c.strides,
+        .value_scale_strides = c.strides};
+    const absl::Status status = Append(problem, code_pool, kind(), args);
+    ASSERT_TRUE(status.ok()) << status;
+    for (const PoolRow& pool_row : RowsOfPool(problem)) {
+      std::vector<float> row;
+      for (int d = 0; d < kPoolDim; ++d) {
+        row.push_back(
+            static_cast<float>(ReadElement(dtype(), pool_row.content, d)));
+      }
+      const float scale = RowScaleOf(kCode, row, 1.0f);
+      std::vector<std::byte> expected(code_pool.RowBytes());
+      WriteCodes(kCode, expected.data(), 0, row, scale);
+      ASSERT_EQ(code_pool.Read(pool_row.offset), expected);
+      ASSERT_EQ(
+          ReadElement(DType::kF32, scale_pool.Read(pool_row.offset).data(), 0),
+          double{scale});
     }
   }
 }

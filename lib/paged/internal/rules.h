@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "paged/args.h"
 #include "paged/dtype.h"
 
 namespace paged::internal {
@@ -31,6 +32,17 @@ absl::Status CheckDType(const char* field, DType dtype);
 absl::Status CheckQueryDType(const char* field, DType dtype);
 // "field must not be null".
 absl::Status CheckNotNull(const char* field, const void* pointer);
+// A tensor is there if and only if `flag` says so: "field must not be null", or
+// "field must be null without flag".
+absl::Status CheckOptional(const char* field, const char* flag, bool is_there,
+                           const void* pointer);
+
+// The factor of a cache's codes, how many scales there are beside it, and
+// strides, which only scales of each token have.
+absl::Status CheckScale(const char* field, float scale,
+                        const char* granularity_field,
+                        ScaleGranularity granularity, const char* strides_field,
+                        const KvStrides& strides);
 
 // One dimension of a tensor of vectors: `extent` of them, `stride` elements
 // apart.

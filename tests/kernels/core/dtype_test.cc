@@ -6,7 +6,9 @@
 #include <cstring>
 #include <limits>
 #include <random>
+#include <type_traits>
 
+#include "tests/support/codes.h"
 #include "tests/support/element.h"
 
 namespace paged::testing {
@@ -109,6 +111,83 @@ TEST(EightBitTest, EveryCodeHasItsValue) {
   ExpectEveryCodeHasItsValue<Fp8E4M3>(DType::kFp8E4M3);
   ExpectEveryCodeHasItsValue<Fp8E5M2>(DType::kFp8E5M2);
   ExpectEveryCodeHasItsValue<Int8>(DType::kInt8);
+}
+
+template <typename Element>
+class EightBitCodeTest : public ::testing::Test {
+ protected:
+  static constexpr DType kDType =
+      std::is_same_v<Element, Fp8E4M3>   ? DType::kFp8E4M3
+      : std::is_same_v<Element, Fp8E5M2> ? DType::kFp8E5M2
+                                         : DType::kInt8;
+  // What the plain loop stores; the sign of NaN is nobody's.
+  static void ExpectCode(float value) {
+    uint8_t expected;
+    WriteCodes(kDType, &expected, 0, {value}, 1.0f);
+    const auto actual = static_cast<uint8_t>(FromFloat<Element>(value).bits);
+    if (kDType != DType::kInt8 && std::isnan(value)) {
+      ASSERT_TRUE(std::isnan(ToFloat(FromFloat<Element>(value))));
+      return;
+    }
+    ASSERT_EQ(actual, expected) << value;
+  }
+};
+using EightBitTypes = ::testing::Types<Fp8E4M3, Fp8E5M2, Int8>;
+TYPED_TEST_SUITE(EightBitCodeTest, EightBitTypes);
+
+TYPED_TEST(EightBitCodeTest, EveryCodeComesBack) {
+  for (int i = 0; i < 256; ++i) {
+    TypeParam code;
+    std::memcpy(&code, &i, 1);
+    if (!std::isfinite(ToFloat(code))) continue;
+    EXPECT_EQ(FromFloat<TypeParam>(ToFloat(code)).bits, code.bits) << i;
+  }
+}
+
+TYPED_TEST(EightBitCodeTest, RoundsToNearestEvenBetweenAllNeighbours) {
+  for (int i = 0; i < 127; ++i) {
+    const double below = DecodeBits(this->kDType, static_cast<uint16_t>(i));
+    const double above = DecodeBits(this->kDType, static_cast<uint16_t>(i + 1));
+    if (!std::isfinite(above)) continue;
+    const auto middle = static_cast<float>((below + above) / 2);
+    for (const float value :
+         {middle, std::nextafter(middle, 0.0f), std::nextafter(middle, 1e9f)}) {
+      this->ExpectCode(value);
+      this->ExpectCode(-value);
+    }
+  }
+}
+
+TYPED_TEST(EightBitCodeTest, RoundsAnyFloatAsTheDefinitionDoes) {
+  std::mt19937 random(7);
+  for (int i = 0; i < 2'000'000; ++i) {
+    // Most of the exponents of all floats round to 0 or to the largest code.
+    auto bits = static_cast<uint32_t>(random());
+    if (i % 2 == 0) bits = (bits & 0x87ffffffu) | 0x38000000u;
+    float value;
+    std::memcpy(&value, &bits, sizeof(value));
+    this->ExpectCode(value);
+  }
+}
+
+TEST(EightBitTest, WhatIsTooLargeBecomesTheLargestAndNaNStays) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+  for (float value : {448.0f, 449.0f, 464.0f, 480.0f, 1e30f, kInfinity}) {
+    EXPECT_EQ(ToFloat(FromFloat<Fp8E4M3>(value)), 448.0f) << value;
+    EXPECT_EQ(ToFloat(FromFloat<Fp8E4M3>(-value)), -448.0f) << value;
+  }
+  for (float value : {57344.0f, 61440.0f, 65536.0f, kInfinity}) {
+    EXPECT_EQ(ToFloat(FromFloat<Fp8E5M2>(value)), 57344.0f) << value;
+    EXPECT_EQ(ToFloat(FromFloat<Fp8E5M2>(-value)), -57344.0f) << value;
+  }
+  for (float value : {127.4f, 127.5f, 1e9f, kInfinity}) {
+    EXPECT_EQ(ToFloat(FromFloat<Int8>(value)), 127.0f) << value;
+    EXPECT_EQ(ToFloat(FromFloat<Int8>(-value - 1.0f)), -128.0f) << value;
+  }
+  EXPECT_TRUE(std::isnan(ToFloat(FromFloat<Fp8E4M3>(kNaN))));
+  EXPECT_TRUE(std::isnan(ToFloat(FromFloat<Fp8E5M2>(kNaN))));
+  EXPECT_EQ(ToFloat(FromFloat<Int8>(kNaN)), 0.0f);
 }
 
 // The values that tell the two flavours of E4M3 apart, by hand.
