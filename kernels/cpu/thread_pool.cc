@@ -4,9 +4,11 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace paged {
@@ -46,6 +48,9 @@ bool WaitAwake(const IsDone& is_done) {
 // it. `body` outlives every use of it, as the caller leaves after the last of
 // those that joined.
 struct ThreadPool::State {
+  Executor executor;  // or null
+  int num_threads = 1;
+
   std::mutex turn;  // held by the caller whose loop is running
 
   // Guards what follows. What is atomic is changed under it too, so that a
@@ -103,8 +108,14 @@ struct ThreadPool::State {
   }
 };
 
-ThreadPool::ThreadPool(int num_threads) : state_(std::make_unique<State>()) {
-  const int num_workers = std::max(num_threads, 1) - 1;
+ThreadPool::ThreadPool(int num_threads, Executor executor)
+    : state_(std::make_unique<State>()) {
+  state_->num_threads = std::max(num_threads, 1);
+  if (executor != nullptr) {
+    state_->executor = std::move(executor);
+    return;
+  }
+  const int num_workers = state_->num_threads - 1;
   state_->workers.reserve(static_cast<std::size_t>(num_workers));
   for (int i = 0; i < num_workers; ++i) {
     // A system that is out of threads serves with those it gave.
@@ -114,6 +125,7 @@ ThreadPool::ThreadPool(int num_threads) : state_(std::make_unique<State>()) {
       break;
     }
   }
+  state_->num_threads = static_cast<int>(state_->workers.size()) + 1;
 }
 
 ThreadPool::~ThreadPool() {
@@ -125,16 +137,20 @@ ThreadPool::~ThreadPool() {
   for (std::thread& worker : state_->workers) worker.join();
 }
 
-int ThreadPool::num_threads() const {
-  return static_cast<int>(state_->workers.size()) + 1;
-}
+int ThreadPool::num_threads() const { return state_->num_threads; }
 
 void ThreadPool::Run(int64_t count, Loop loop) {
   if (count <= 0) return;
   State& s = *state_;
-  std::lock_guard<std::mutex> turn(s.turn);
   // Waking the workers for a single index costs more than it saves.
-  if (s.workers.empty() || count == 1) {
+  if (count == 1) return loop.call(loop.body, 0);
+  if (s.executor != nullptr) {
+    const auto body = [loop](int64_t i) { loop.call(loop.body, i); };
+    // A reference is what a function holds without allocating.
+    return s.executor(count, std::ref(body));
+  }
+  std::lock_guard<std::mutex> turn(s.turn);
+  if (s.workers.empty()) {
     for (int64_t i = 0; i < count; ++i) loop.call(loop.body, i);
     return;
   }

@@ -42,7 +42,7 @@ class CpuBackend final : public Backend {
  public:
   CpuBackend(const CpuOptions& options, absl::StatusOr<const SimdKernels*> simd)
       : simd_(std::move(simd)),
-        pool_(CpuProfile(options.num_threads).num_units),
+        pool_(CpuProfile(options.num_threads).num_units, options.executor),
         // Of the threads that the system gave.
         profile_(CpuProfile(pool_.num_threads())) {}
 

@@ -20,7 +20,9 @@ endfunction()
 function(paged_write_header_examples output)
   set(text [=[
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"

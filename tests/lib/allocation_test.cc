@@ -82,7 +82,7 @@ TEST(AllocationTest, LoweringDoesNotAllocate) {
 }
 
 // Scratch grows with the first run of a shape, and stays.
-TEST(AllocationTest, RunningOnTheCpuDoesNotAllocateOnceItHasRun) {
+void ExpectThatRunsDoNotAllocate(const CpuOptions& cpu_options) {
   const DecodeShape shape{.num_seqs = 2,
                           .num_q_heads = 6,
                           .num_kv_heads = 2,
@@ -101,7 +101,7 @@ TEST(AllocationTest, RunningOnTheCpuDoesNotAllocateOnceItHasRun) {
                         .block_tables = tables,
                         .context_lens = lens,
                         .output = output.data()};
-  const std::unique_ptr<Backend> backend = MakeCpuBackend({.num_threads = 1});
+  const std::unique_ptr<Backend> backend = MakeCpuBackend(cpu_options);
   for (const DecodeOptions& options :
        {DecodeOptions{.variant = Variant::kV1}, DecodeOptions{.splits = 3}}) {
     const DecodePlan plan = PlanDecode(shape, *backend, options).value();
@@ -113,6 +113,22 @@ TEST(AllocationTest, RunningOnTheCpuDoesNotAllocateOnceItHasRun) {
     EXPECT_EQ(num_allocations, before);
     EXPECT_TRUE(all_ok);
   }
+}
+
+TEST(AllocationTest, RunningOnTheCpuDoesNotAllocateOnceItHasRun) {
+  ExpectThatRunsDoNotAllocate({.num_threads = 1});
+}
+
+TEST(AllocationTest, RunningOnAnExecutorDoesNotAllocateOnceItHasRun) {
+  int num_loops = 0;
+  ExpectThatRunsDoNotAllocate(
+      {.num_threads = 2,
+       .executor = [&](int64_t count,
+                       const std::function<void(int64_t)>& body) {
+         ++num_loops;
+         for (int64_t i = 0; i < count; ++i) body(i);
+       }});
+  EXPECT_GT(num_loops, 0);
 }
 
 }  // namespace

@@ -22,12 +22,13 @@ absl::StatusOr<Backend*> Borrow(const BackendOr& backend) {
 }
 
 // Two threads, so that programs run side by side on every machine.
-constexpr CpuOptions kCpuOptions{.num_threads = 2};
+constexpr int kNumCpuThreads = 2;
 
 BackendOr MakeSimdBackend(absl::string_view target) {
   for (const SimdKernels& kernels : AllSimdKernels()) {
     if (kernels.target == target) {
-      return internal::MakeCpuBackendWith(kCpuOptions, &kernels);
+      return internal::MakeCpuBackendWith({.num_threads = kNumCpuThreads},
+                                          &kernels);
     }
   }
   return absl::UnavailableError(
@@ -37,9 +38,10 @@ BackendOr MakeSimdBackend(absl::string_view target) {
 BackendOr MakeBackend(BackendKind kind) {
   switch (kind) {
     case BackendKind::kCpu:
-      return MakeCpuBackend(kCpuOptions);
+      return MakeCpuBackend({.num_threads = kNumCpuThreads});
     case BackendKind::kCpuScalar:
-      return internal::MakeCpuBackendWith(kCpuOptions, nullptr);
+      return internal::MakeCpuBackendWith({.num_threads = kNumCpuThreads},
+                                          nullptr);
     case BackendKind::kCpuSse4:
       return MakeSimdBackend("SSE4");
     case BackendKind::kCpuAvx2:
