@@ -38,4 +38,17 @@ void RunBatchTable(const BatchTableParams& p) {
   p.indptr[p.batch] = begin;
 }
 
+void RunFillTable(const TableFillParams& p) {
+  for (int seq = 0; seq < p.num_seqs; ++seq) {
+    const SourceRow row = SourceRowOf(p, seq);
+    if (p.width > 0) {
+      int32_t* to = p.block_tables + seq * p.row_stride;
+      std::copy_n(row.blocks, row.num_columns, to);
+      std::fill(to + row.num_columns, to + p.width, 0);
+    }
+    p.context_lens[seq] = row.context_len;
+    if (p.cuts != nullptr) p.cuts[seq] = row.cuts;
+  }
+}
+
 }  // namespace paged

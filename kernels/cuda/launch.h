@@ -16,6 +16,7 @@
 #include "kernels/core/instance.h"
 #include "kernels/core/kernel_params.h"
 #include "kernels/core/schedule.h"
+#include "kernels/core/table_fill.h"
 #include "kernels/core/table_params.h"
 
 namespace paged {
@@ -78,6 +79,9 @@ cudaError_t LaunchTableUpdate(const TableUpdateParams& params,
                               cudaStream_t stream);
 cudaError_t LaunchBatchTable(const BatchTableParams& params,
                              cudaStream_t stream);
+
+// A batch's table from CSR or from lists of blocks.
+cudaError_t LaunchFillTable(const TableFillParams& params, cudaStream_t stream);
 
 // Reads what a decode of `params` reads and computes nothing: the ceiling that
 // decode is measured against. `sink` takes a value that depends on every byte.

@@ -62,9 +62,10 @@ struct Workspace {
   std::size_t bytes = 0;
 };
 
-// Of DeviceTable's kernels.
+// Of the kernels of DeviceTable and table_adapters.h.
 struct TableUpdateParams;
 struct BatchTableParams;
+struct TableFillParams;
 
 // How a ragged batch is cut into chunks, in plan.schedule_bytes of the
 // caller's, in the backend's memory space and aligned like a workspace.
@@ -179,6 +180,11 @@ class Backend {
                                    Stream stream) = 0;
   virtual absl::Status BuildBatchTable(const BatchTableParams& params,
                                        Stream stream) = 0;
+
+  // --- What table_adapters.h enqueues; its parameters are checked there.
+
+  virtual absl::Status FillTable(const TableFillParams& params,
+                                 Stream stream) = 0;
 };
 
 }  // namespace paged

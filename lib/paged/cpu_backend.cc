@@ -99,6 +99,10 @@ class CpuBackend final : public Backend {
     RunBatchTable(params);
     return absl::OkStatus();
   }
+  absl::Status FillTable(const TableFillParams& params, Stream) override {
+    RunFillTable(params);
+    return absl::OkStatus();
+  }
 
  private:
   void RunV1Kernels(const DecodeElements& elements, const DecodeParams& params);

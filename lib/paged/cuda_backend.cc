@@ -144,6 +144,12 @@ class CudaBackend final : public Backend {
       return CudaStatus(LaunchBatchTable(params, stream), "batch table");
     });
   }
+  absl::Status FillTable(const TableFillParams& params,
+                         Stream stream) override {
+    return OnDevice([&] {
+      return CudaStatus(LaunchFillTable(params, stream), "table adapter");
+    });
+  }
 
  private:
   // What `call` returns with this backend's device current.

@@ -84,6 +84,10 @@ class LaggingBackend final : public Backend {
         [this, params, stream] { (void)cpu_->UpdateTable(params, stream); });
     return absl::OkStatus();
   }
+  absl::Status FillTable(const TableFillParams& params,
+                         Stream stream) override {
+    return cpu_->FillTable(params, stream);
+  }
   absl::Status BuildBatchTable(const BatchTableParams& params,
                                Stream stream) override {
     queue_.push_back([this, params, stream] {
