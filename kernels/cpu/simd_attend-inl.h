@@ -79,7 +79,7 @@ HWY_NOINLINE void AttendChunk(const TokenRows<Kv>& keys,
                               const TokenRows<Kv>& values, float scale_log2,
                               const TileRules* rules, int head, int first_row,
                               SimdScratch& scratch) {
-  HWY_ALIGN float scores[kTileTokens * R];
+  HWY_ALIGN float scores[kTileTokens / kTileOf<R> * kTileSums];
   float* max = scratch.lanes(head, first_row);
   float* sum = max + kMaxSimdLanes;
   float* sums = scratch.values(head, first_row);
@@ -102,6 +102,21 @@ void FoldChunk(int head, int first_row, SimdScratch& scratch) {
     for (int t = 0; t < T; ++t) total += sum[r * T + t];
     scratch.state(head, first_row + r) = {max[r * T], total};
   }
+}
+
+template <int R>
+using RowCount = std::integral_constant<int, R>;
+
+// Calls `with(RowCount<R>())` for the next chunk of rows, R of those left, and
+// returns R. Every R has code of its own, so that a group of any size is one
+// read of its keys and values, without rows that are not there.
+template <int R = kMaxChunkRows, typename With>
+HWY_INLINE int WithChunkRows(int num_rows_left, const With& with) {
+  if constexpr (R > 1) {
+    if (num_rows_left < R) return WithChunkRows<R - 1>(num_rows_left, with);
+  }
+  with(RowCount<R>());
+  return R;
 }
 
 // One tile of one kv head against all rows. The first chunk of them fetches
@@ -131,38 +146,20 @@ void AttendTile(const DecodeParams& p, const WorkItem& item, HeadTile<Kv> now,
   const float scale_log2 =
       p.scale_log2 * HeadScale(p.key_scales, static_cast<int>(kv_head));
   const TileRules* rules = IsGeneral(p) ? &tile_rules : nullptr;
-  const auto attend = [&]<int R>(std::integral_constant<int, R>, int row) {
-    AttendChunk<R>(keys, values, scale_log2, rules, now.head, row, scratch);
-  };
   for (int row = 0; row < scratch.num_rows();) {
-    const int rows = ChunkRows(scratch.num_rows() - row);
-    switch (rows) {
-      case 8:
-        attend(std::integral_constant<int, 8>(), row);
-        break;
-      case 4:
-        attend(std::integral_constant<int, 4>(), row);
-        break;
-      case 2:
-        attend(std::integral_constant<int, 2>(), row);
-        break;
-      default:
-        attend(std::integral_constant<int, 1>(), row);
-    }
+    row += WithChunkRows(scratch.num_rows() - row, [&]<int R>(RowCount<R>) {
+      AttendChunk<R>(keys, values, scale_log2, rules, now.head, row, scratch);
+    });
     keys.next = values.next = nullptr;
-    row += rows;
   }
 }
 
 inline void FoldLanes(SimdScratch& scratch) {
   for (int head = 0; head < scratch.num_heads(); ++head) {
     for (int row = 0; row < scratch.num_rows();) {
-      const int rows = ChunkRows(scratch.num_rows() - row);
-      if (rows == 8) FoldChunk<8>(head, row, scratch);
-      if (rows == 4) FoldChunk<4>(head, row, scratch);
-      if (rows == 2) FoldChunk<2>(head, row, scratch);
-      if (rows == 1) FoldChunk<1>(head, row, scratch);
-      row += rows;
+      row += WithChunkRows(scratch.num_rows() - row, [&]<int R>(RowCount<R>) {
+        FoldChunk<R>(head, row, scratch);
+      });
     }
   }
 }
@@ -180,14 +177,15 @@ void Attend(const DecodeParams& p, const WorkItem& item, int first_head,
     Turn<Kv>& next = turns[1 - i];
     tile_idx += now.count * item.tile_step;
     FindTurn(p, item, tile_idx, max_tiles, next);
-    const int num_steps = now.count * num_heads;
-    const int lead = std::min(num_steps, kTilesAhead);
-    for (int step = 0; step < num_steps; ++step) {
-      const int ahead = step + lead;
-      AttendTile(p, item, now.at(step, num_heads),
-                 ahead < num_steps ? now.at(ahead, num_heads)
-                                   : next.at(ahead - num_steps, num_heads),
-                 first_head, scratch);
+    TurnCursor<Kv> fetched(now, &next, num_heads);
+    // Less than a turn: what the next one fetches is behind it.
+    for (int step = std::min(kTilesAhead, now.count * num_heads); step > 0;
+         --step) {
+      fetched.Step();
+    }
+    for (TurnCursor<Kv> at(now, nullptr, num_heads); !at.is_done(); at.Step()) {
+      AttendTile(p, item, at.get(), fetched.get(), first_head, scratch);
+      fetched.Step();
     }
   }
   FoldLanes(scratch);

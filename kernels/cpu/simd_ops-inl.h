@@ -84,19 +84,19 @@ HWY_INLINE Floats LoadFloats(const Fp8E5M2* from) {
 
 HWY_INLINE Floats LoadFloats(const Fp8E4M3* from) {
   const FloatTag d;
-  const hn::RebindToUnsigned<FloatTag> d32;
   const hn::Rebind<uint8_t, FloatTag> d8;
+  const hn::Rebind<uint16_t, FloatTag> d16;
   const auto bits =
-      hn::PromoteTo(d32, hn::LoadU(d8, reinterpret_cast<const uint8_t*>(from)));
-  // As ToFloat(Fp8E4M3).
-  const auto sign = hn::ShiftLeft<24>(hn::And(bits, hn::Set(d32, 0x80u)));
-  const auto code = hn::And(bits, hn::Set(d32, 0x7fu));
-  const auto finite = hn::BitCast(
-      d32,
-      hn::Mul(hn::BitCast(d, hn::ShiftLeft<20>(code)), hn::Set(d, 0x1p120f)));
-  const auto magnitude = hn::IfThenElse(hn::Eq(code, hn::Set(d32, 0x7fu)),
-                                        hn::Set(d32, 0x7fc00000u), finite);
-  return hn::BitCast(d, hn::Or(sign, magnitude));
+      hn::PromoteTo(d16, hn::LoadU(d8, reinterpret_cast<const uint8_t*>(from)));
+  // The bits of a half whose value is 2^-8 of the code's, subnormal where that
+  // is: its exponent has the same place and one bit more. NaN alone is not.
+  const auto code = hn::And(bits, hn::Set(d16, uint16_t{0x7f}));
+  const auto sign =
+      hn::And(hn::ShiftLeft<8>(bits), hn::Set(d16, uint16_t{0x8000}));
+  const auto magnitude =
+      hn::IfThenElse(hn::Eq(code, hn::Set(d16, uint16_t{0x7f})),
+                     hn::Set(d16, uint16_t{0x7e00}), hn::ShiftLeft<7>(code));
+  return hn::Mul(FloatsOfHalves(hn::Or(sign, magnitude)), hn::Set(d, 256.0f));
 }
 
 HWY_INLINE Floats LoadFloats(const Int8* from) {
@@ -158,7 +158,11 @@ HWY_INLINE Floats Exp2(Floats x) {
   const hn::RebindToSigned<FloatTag> di;
   const Floats least = hn::Set(d, -125.0f);
   const Floats clamped = hn::Max(x, least);
-  const Floats n = hn::Round(clamped);
+  // To the nearest integer, which lies in the low bits: they have no place for
+  // a fraction.
+  const Floats shift = hn::Set(d, 0x1.8p23f);
+  const Floats shifted = hn::Add(clamped, shift);
+  const Floats n = hn::Sub(shifted, shift);
   const Floats f = hn::Sub(clamped, n);
   Floats y = hn::Set(d, 0.000154531634f);
   y = hn::MulAdd(y, f, hn::Set(d, 0.00133908633f));
@@ -167,7 +171,7 @@ HWY_INLINE Floats Exp2(Floats x) {
   y = hn::MulAdd(y, f, hn::Set(d, 0.240226507f));
   y = hn::MulAdd(y, f, hn::Set(d, 0.693147182f));
   y = hn::MulAdd(y, f, hn::Set(d, 1.0f));
-  const auto exponent = hn::ShiftLeft<23>(hn::ConvertTo(di, n));
+  const auto exponent = hn::ShiftLeft<23>(hn::BitCast(di, shifted));
   const Floats power = hn::BitCast(d, hn::Add(hn::BitCast(di, y), exponent));
   const Floats flushed = hn::IfThenElseZero(hn::Ge(x, least), power);
   return hn::IfThenElse(hn::Eq(x, x), flushed, x);

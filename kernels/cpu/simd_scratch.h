@@ -14,16 +14,9 @@ namespace paged {
 // at one.
 inline constexpr int kMaxSimdLanes = 16;
 
-// Rows that are multiplied at once: as many as there are in one chunk.
+// Rows that are multiplied at once: a row count is cut into chunks of this
+// many, and one of the rest.
 inline constexpr int kMaxChunkRows = 8;
-
-// A row count is cut into chunks of 8, 4, 2 and 1.
-constexpr int ChunkRows(int num_rows_left) {
-  return num_rows_left >= 8   ? 8
-         : num_rows_left >= 4 ? 4
-         : num_rows_left >= 2 ? 2
-                              : 1;
-}
 
 // Grows to the largest shape that it has seen, so that runs stop allocating.
 class SimdScratch {

@@ -1,10 +1,12 @@
 // Some rows against the tokens of one tile: scores, weights, weighted values.
 //
-// A register tile holds kTileSums running sums: T tokens x R rows of scores, or
-// R rows x X vectors of values. Scores of a tile lie as their register tiles
-// do, [tile of T tokens][row][token], from the sums to the weights: maxima and
-// sums are kept per lane of that pattern, and folded to rows when a maximum
-// grows and at the end, so that no score costs a horizontal operation.
+// A register tile holds up to kTileSums running sums: T tokens x R rows of
+// scores, or R rows x X vectors of values. Scores of a tile lie as their
+// register tiles do, [tile of T tokens][row][token], from the sums to the
+// weights: maxima and sums are kept per lane of that pattern, and folded to
+// rows when a maximum grows and at the end, so that no score costs a horizontal
+// operation. T is a power of two, so that it divides the tile: where R is none,
+// some lanes of the pattern stand for no row, and nothing looks at them.
 #if defined(PAGED_KERNELS_CPU_SIMD_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef PAGED_KERNELS_CPU_SIMD_TILE_INL_H_
 #undef PAGED_KERNELS_CPU_SIMD_TILE_INL_H_
@@ -12,7 +14,7 @@
 #define PAGED_KERNELS_CPU_SIMD_TILE_INL_H_
 #endif
 
-#include <cmath>
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 
@@ -21,6 +23,7 @@
 #include "kernels/core/partition.h"
 #include "kernels/cpu/simd_ops-inl.h"
 #include "kernels/cpu/simd_scratch.h"
+#include "kernels/cpu/simd_turns-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace paged {
@@ -29,31 +32,12 @@ namespace HWY_NAMESPACE {
 // Half of the registers of AVX-512, Neon and SVE, half of those of the others.
 inline constexpr int kTileSums = kLanes == 16 ? 16 : 8;
 inline constexpr int kSumVectors = kTileSums / kLanes;
-inline constexpr int64_t kLineBytes = 64;
 
 // Tokens of a register tile of R rows.
 template <int R>
-inline constexpr int kTileOf = kTileSums / R;
-
-// One tile of one kv head: rows of its tokens, and of those to fetch meanwhile.
-// Past `num_tokens` the last token is repeated.
-template <typename Kv>
-struct TokenRows {
-  int num_tokens;
-  const Kv* const* rows;  // [kTileTokens]
-  int64_t head_offset;    // elements from a token's row to the head's
-  const Kv* const* next;  // [kTileTokens], or null
-  int64_t next_offset;    // of the head to fetch
-  int dim;
-};
-
-template <typename Kv>
-HWY_INLINE void FetchRow(const TokenRows<Kv>& tokens, int token) {
-  const Kv* row = tokens.next[token] + tokens.next_offset;
-  const int64_t bytes = tokens.dim * static_cast<int64_t>(sizeof(Kv));
-  const char* from = reinterpret_cast<const char*>(row);
-  for (int64_t at = 0; at < bytes; at += kLineBytes) FetchLine(from + at);
-}
+inline constexpr int kTileOf = kTileSums / (R <= 2   ? R
+                                            : R <= 4 ? 4
+                                                     : 8);
 
 template <int R, typename Kv>
 HWY_INLINE void AddProducts(Floats* sums, const Kv* const* keys,
@@ -84,9 +68,12 @@ HWY_INLINE void ScoreTile(const TokenRows<Kv>& tokens, const float* query,
   const Floats scale = hn::Set(d, scale_log2);
   for (int first = 0; first < tokens.num_tokens; first += T) {
     const Kv* keys[T];
+    if (tokens.next != nullptr) {
+      for (int t = 0; t < T; ++t) FetchRow(tokens, first + t);
+    }
+    HWY_UNROLL(16)
     for (int t = 0; t < T; ++t) {
       keys[t] = tokens.rows[first + t] + tokens.head_offset;
-      if (tokens.next != nullptr) FetchRow(tokens, first + t);
     }
     Floats sums[kTileSums];
     HWY_UNROLL(16)
@@ -98,7 +85,7 @@ HWY_INLINE void ScoreTile(const TokenRows<Kv>& tokens, const float* query,
     if (at < tokens.dim) {
       AddProducts<R>(sums, keys, query, query_stride, at, tokens.dim - at);
     }
-    float* to = scores + first * R;
+    float* to = scores + first / T * kTileSums;
     for (int v = 0; v < kSumVectors; ++v) {
       StoreFloats(hn::Mul(SumsOf(sums + v * kLanes), scale), to + v * kLanes);
     }
@@ -120,7 +107,7 @@ HWY_NOINLINE void RaiseMaxima(const float* tile_max, float* max, float* sum,
   for (int r = 0; r < R; ++r) {
     float row_max = max[r * T];
     for (int t = 0; t < T; ++t) {
-      row_max = std::fmax(row_max, tile_max[r * T + t]);
+      row_max = std::max(row_max, tile_max[r * T + t]);
     }
     if (!(row_max > max[r * T])) continue;
     const float keep = WeightOf(max[r * T], row_max);
@@ -146,11 +133,13 @@ HWY_INLINE void PushTile(int num_tokens, float* scores, float* max, float* sum,
   bool grows = false;
   for (int v = 0; v < kTileSums; v += kLanes) {
     Floats best = minus_inf;
+    const auto is_row = hn::FirstN(
+        d, static_cast<size_t>(std::clamp(R * kTileOf<R> - v, 0, kLanes)));
     for (int i = v; i < end; i += kTileSums) {
       const Floats score = LoadFloats(scores + i);
       // NaN has no part in the maximum: its weight is NaN, and so the sum.
-      best =
-          hn::Max(best, hn::IfThenElse(hn::Eq(score, score), score, minus_inf));
+      best = hn::Max(best, hn::IfThenElse(hn::And(hn::Eq(score, score), is_row),
+                                          score, minus_inf));
     }
     StoreFloats(best, tile_max + v);
     grows |= !hn::AllFalse(d, hn::Gt(best, LoadFloats(max + v)));
@@ -186,10 +175,12 @@ HWY_INLINE void AddValues(const TokenRows<Kv>& tokens, const float* weights,
       sums[r * X + x] = LoadFloats(values + r * value_stride + at + x * kLanes);
     }
   }
-  for (int token = 0; token < tokens.num_tokens; ++token) {
+  const unsigned num_tokens = static_cast<unsigned>(tokens.num_tokens);
+  for (unsigned token = 0; token < num_tokens; ++token) {
     const Kv* row = tokens.rows[token] + tokens.head_offset + at;
     const float* weight = weights + token / T * kTileSums + token % T;
-    if (at == 0 && tokens.next != nullptr) FetchRow(tokens, token);
+    if (at == 0 && tokens.next != nullptr)
+      FetchRow(tokens, static_cast<int>(token));
     Floats value[X];
     HWY_UNROLL(8)
     for (int x = 0; x < X; ++x) {

@@ -37,12 +37,19 @@ std::unique_ptr<Backend> BackendOn(CpuExecutor executor) {
   return MakeCpuBackend({.num_threads = 3, .executor = std::move(executor)});
 }
 
+// In a workspace of its own, so that several may run at once.
 DecodeResult RunOn(Backend& backend, const Problem& problem,
                    const DecodeOptions& options) {
   DecodeSession session(BackendKind::kCpu, problem);
   session.PoisonOutputs();
-  EXPECT_TRUE(Decode(session.args(), backend, options).ok());
-  return session.Collect({});
+  const DecodePlan plan = PlanDecode(problem.shape, backend, options).value();
+  const Buffer workspace =
+      backend.Allocate(plan.workspace_bytes, MemoryKind::kDevice).value();
+  const RunContext context{
+      .workspace = {.data = workspace.data(), .bytes = workspace.bytes()}};
+  EXPECT_TRUE(backend.InitWorkspace(plan, context).ok());
+  EXPECT_TRUE(backend.Run(plan, session.args(), context).ok());
+  return session.Collect(plan);
 }
 
 Problem RaggedProblem() {
