@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -35,8 +36,15 @@ struct Times {
 absl::StatusOr<Times> TimeDecode(const CpuDecodeCase& c, CpuDecodeRow& row) {
   CpuProblem problem(c.shape, c.layout,
                      c.cache == Cache::kCold ? kHostRotateBytes : 0);
-  const std::unique_ptr<Backend> backend =
-      MakeCpuBackend({.num_threads = c.num_threads});
+  // Of both, as the threads of a pool stay awake after a loop: those of a
+  // second pool would find them in their place.
+  ThreadPool threads(c.num_threads);
+  const std::unique_ptr<Backend> backend = MakeCpuBackend(
+      {.num_threads = c.num_threads,
+       .executor = [&](int64_t count,
+                       const std::function<void(int64_t)>& body) {
+         threads.ParallelFor(count, body);
+       }});
   const absl::StatusOr<DecodePlan> plan =
       PlanDecode(problem.decode_shape(), *backend, OptionsOf("auto"));
   if (!plan.ok()) return plan.status();
@@ -48,7 +56,6 @@ absl::StatusOr<Times> TimeDecode(const CpuDecodeCase& c, CpuDecodeRow& row) {
   status.Update(backend->InitWorkspace(*plan, context));
 
   row.splits = plan->num_splits;
-  ThreadPool readers(c.num_threads);
   const int num_sets = c.cache == Cache::kCold ? problem.num_sets() : 1;
   int decode_set = 0;
   int read_set = num_sets / 2;
@@ -60,7 +67,7 @@ absl::StatusOr<Times> TimeDecode(const CpuDecodeCase& c, CpuDecodeRow& row) {
          status.Update(backend->Run(
              *plan, problem.Args(decode_set++ % num_sets), context));
        },
-       [&] { problem.Read(readers, read_set++ % num_sets); }});
+       [&] { problem.Read(threads, read_set++ % num_sets); }});
   status.Update(backend->Run(*plan, problem.Args(0), context));
   if (!status.ok()) return status;
   row.max_abs_error = problem.LargestErrorOfSet0();

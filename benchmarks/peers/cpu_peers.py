@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""Times attention of others on the CPU beside cpu_decode_benchmark.
+
+  cpu_peers.py [--threads N] [--shapes REGEX] [--out FILE.json]
+               [--cpu_decode_benchmark FILE] [--list]
+
+Same shapes, same number of threads, values of the same distribution; K and V
+contiguous, as none of the peers here is paged, and ours in shuffled blocks of
+16. Ours runs as a process of its own right before the peers of a shape and right
+after them, and its better median counts; a peer's is the median of its rounds.
+Ratios are the peer's time over ours: above 1, ours is faster. A peer stores what
+its name says; fp32 reads twice the bytes. What is further from float64 than
+2e-3 in relative L2 is marked wrong (bf16: 1e-2, its own rounding) and not
+compared. Peers that cannot be imported, or refuse a shape, are listed with their
+words; nothing is installed.
+"""
+
+import argparse
+import gc
+import importlib.metadata
+import json
+import os
+import pathlib
+import platform
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+try:
+    import cpu_peer_calls
+except ImportError as missing:
+    sys.exit(f"cpu_peers.py needs numpy: {missing}")
+import peer_outcome
+from peer_shapes import parse_shape
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# Larger than the last-level cache, or within it: there is no need to rotate.
+SHAPES = {
+    "fp16/b:1/ctx:65536/hkv:8/g:1/d:128/bs:16": "cold",
+    "fp16/b:1/ctx:65536/hkv:8/g:4/d:128/bs:16": "cold",
+    "fp16/b:1/ctx:65536/hkv:8/g:8/d:128/bs:16": "cold",
+    "fp16/b:16/ctx:8192/hkv:8/g:4/d:128/bs:16": "cold",
+    "fp16/b:1/ctx:4096/hkv:8/g:4/d:128/bs:16": "warm",
+    "fp16/b:8/ctx:128/hkv:8/g:4/d:128/bs:16": "warm",
+    "fp16/b:1/ctx:511/hkv:3/g:3/d:64/bs:16": "warm",
+}
+MAX_BF16_ERROR = 1e-2
+SECONDS = 1.0
+MIN_ROUNDS = 9
+OURS_TIMEOUT_S = 300
+
+
+def row_name(shape_name, cache, threads):
+    """Of cpu_decode_benchmark."""
+    return (f"decode/auto/{shape_name}/l2:{cache}/layout:token_major"
+            f"/threads:{threads}")
+
+
+def measure_ours(program, name):
+    """Microseconds of our row, and the record's context."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder, "ours.json")
+        subprocess.run(
+            [program, f"--benchmark_filter=^{re.escape(name)}",
+             f"--benchmark_out={file}", "--benchmark_out_format=json"],
+            check=True, capture_output=True, timeout=OURS_TIMEOUT_S)
+        record = json.loads(file.read_text(encoding="utf-8"))
+    rows = [row for row in record["benchmarks"] if row["name"] == name]
+    if len(rows) != 1 or "time_us" not in rows[0]:
+        raise RuntimeError(f"cpu_decode_benchmark has no row {name}")
+    return rows[0]["time_us"], record["context"]
+
+
+def time_call(call):
+    """The median of rounds, in microseconds."""
+    samples = []
+    begin = time.perf_counter()
+    while len(samples) < MIN_ROUNDS or time.perf_counter() - begin < SECONDS:
+        start = time.perf_counter_ns()
+        call()
+        samples.append((time.perf_counter_ns() - start) * 1e-3)
+    return statistics.median(samples)
+
+
+def measure_peer(name, problem, threads):
+    make, _ = cpu_peer_calls.PEERS[name]
+    try:
+        call = make(problem, threads)
+        error = problem.relative_error(call())
+        allowed = (MAX_BF16_ERROR if "bf16" in name
+                   else peer_outcome.MAX_RELATIVE_ERROR)
+        if not error <= allowed:
+            return peer_outcome.wrong(error)
+        return peer_outcome.Outcome(time_us=time_call(call),
+                                    relative_error=error)
+    except Exception as error:  # whatever a peer of another version does
+        return peer_outcome.refused(peer_outcome.words_of(error))
+    finally:
+        gc.collect()
+
+
+def measure_shape(shape_name, args):
+    shape = parse_shape(shape_name)
+    name = row_name(shape_name, SHAPES[shape_name], args.threads)
+    before, context = measure_ours(args.cpu_decode_benchmark, name)
+    problem = cpu_peer_calls.make_problem(shape)
+    peers = {peer: measure_peer(peer, problem, args.threads)
+             for peer in cpu_peer_calls.PEERS}
+    after, _ = measure_ours(args.cpu_decode_benchmark, name)
+    ours = min(before, after)
+    rows = {}
+    for peer, outcome in peers.items():
+        element_bytes = cpu_peer_calls.PEERS[peer][1]
+        rows[peer] = outcome.to_json(shape.kv_bytes * element_bytes // 2)
+        if outcome.is_timed:
+            rows[peer]["time_over_ours"] = outcome.time_us / ours
+    return {"name": name, "title": shape.title,
+            "paged": {"time_us": ours, "before_us": before, "after_us": after,
+                      "gb_per_s": shape.kv_bytes / ours * 1e-3},
+            "peers": rows}, context
+
+
+def table_of(lines):
+    """Ours in microseconds and GB/s, then each peer's time over ours."""
+    names = [name for name in cpu_peer_calls.PEERS
+             if any("time_us" in line["peers"][name] for line in lines)]
+    head = ["shape", "paged us", "GB/s", *names]
+    rows = [head, ["---"] * len(head)]
+    for line in lines:
+        cells = []
+        for name in names:
+            peer = line["peers"][name]
+            cells.append(f"{peer['time_over_ours']:.2f}" if "time_us" in peer
+                         else "wrong" if "wrong" in peer else "-")
+        rows.append([line["title"], f"{line['paged']['time_us']:.1f}",
+                     f"{line['paged']['gb_per_s']:.1f}", *cells])
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def reasons_of(lines):
+    """Why a peer has no time, each reason once."""
+    reasons = {}
+    for line in lines:
+        for name, peer in line["peers"].items():
+            words = peer.get("not_measured") or peer.get("wrong")
+            if words:
+                reasons.setdefault((name, words), []).append(line["title"])
+    return [f"{name}: {words} ({'every shape' if len(titles) == len(lines) else ', '.join(titles)})"
+            for (name, words), titles in reasons.items()]
+
+
+def version_of(package):
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def parse_args():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)),
+                        help="of ours and of every peer (those of the machine)")
+    parser.add_argument("--shapes", default="", help="a regular expression")
+    parser.add_argument("--out", type=pathlib.Path, help="the record, as JSON")
+    parser.add_argument("--cpu_decode_benchmark", default=str(
+        ROOT / "build/release/benchmarks/cpu_decode_benchmark"))
+    parser.add_argument("--list", action="store_true", help="shapes, and exit")
+    args = parser.parse_args()
+    if args.threads < 1:
+        parser.error(f"--threads must be positive; got {args.threads}")
+    return args
+
+
+def main():
+    args = parse_args()
+    chosen = [name for name in SHAPES if re.search(args.shapes, name)]
+    if not chosen:
+        sys.exit(f"--shapes must match a shape of --list; got {args.shapes}")
+    if args.list:
+        print(*chosen, sep="\n")
+        return
+    load = os.getloadavg()
+    lines, context = [], {}
+    for name in chosen:
+        print(name, file=sys.stderr)
+        line, context = measure_shape(name, args)
+        lines.append(line)
+    print(table_of(lines))
+    print(*reasons_of(lines), sep="\n")
+    if args.out:
+        keys = ("device", "instruction_set", "commit", "kernels_core", "kernels_cpu")
+        record = {"context": {
+            "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            **{key: context.get(key, "") for key in keys},
+            "python": platform.python_version(), "threads": args.threads,
+            "load_average_before": load, "load_average_after": os.getloadavg(),
+            "versions": {package: version_of(package) for package in
+                         ("torch", "onnxruntime", "openvino", "llama-cpp-python")}},
+            "rows": lines}
+        args.out.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
