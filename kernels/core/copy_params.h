@@ -3,6 +3,7 @@
 #define PAGED_KERNELS_CORE_COPY_PARAMS_H_
 
 #include <cstdint>
+#include <span>
 #include <utility>
 
 namespace paged {
@@ -12,11 +13,12 @@ struct BlockMove {
   int32_t destination = 0;
 };
 
-// Moves are dealt to threads by chains: one thread moves the same bytes of all
-// blocks of a chain, in order, so that no two threads meet in a chain and none
-// in different ones. kSwaps exchanges the two blocks; kEndsChain makes the next
-// move independent of this one and all before it.
-enum MoveFlags : uint8_t { kSwaps = 1, kEndsChain = 2 };
+// One of a sequence of moves, done one after another. `swaps` exchanges the two
+// blocks.
+struct ChainedMove {
+  BlockMove blocks;
+  bool swaps = false;
+};
 
 // The vectors of one block. Strides and sizes are in bytes.
 struct BlockLayout {
@@ -47,20 +49,16 @@ inline BlockLayout Merged(BlockLayout layout) {
   return layout;
 }
 
-// One launch. As large as a kernel's parameters may be on every GPU (4 KB), so
-// that the moves need no memory of the device.
-struct CopyParams {
-  static constexpr int kMaxPools = 32;
-  static constexpr int kMaxMoves = 400;
-
+// Memory of the host's, read before the launch returns.
+struct CopyList {
   BlockLayout layout;  // of each pool
-  int num_pools = 0;
-  int num_moves = 0;
-  void* pools[kMaxPools] = {};
-  BlockMove moves[kMaxMoves] = {};
-  uint8_t flags[kMaxMoves] = {};
+  std::span<void* const> pools;
+  // Moves that no other move touches: done in any order, all at once.
+  std::span<const BlockMove> apart;
+  // Moves that meet: done in this order, byte by byte of a block, so that one
+  // thread takes the same bytes through all of them.
+  std::span<const ChainedMove> chained;
 };
-static_assert(sizeof(CopyParams) <= 4096 - 64);
 
 }  // namespace paged
 

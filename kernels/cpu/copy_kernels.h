@@ -6,7 +6,7 @@
 
 namespace paged {
 
-void RunCopyBlocks(const CopyParams& params);
+void RunCopyBlocks(const CopyList& list);
 
 }  // namespace paged
 

@@ -72,7 +72,9 @@ cudaError_t LaunchMakeSchedule(const ScheduleParams& params,
 cudaError_t PrepareMakeSchedule();
 
 cudaError_t LaunchAppendKv(const AppendParams& params, cudaStream_t stream);
-cudaError_t LaunchCopyBlocks(const CopyParams& params, cudaStream_t stream);
+// One launch for up to some thousand moves that do not meet, and one for up to
+// some hundred that do.
+cudaError_t LaunchCopyBlocks(const CopyList& list, cudaStream_t stream);
 
 // Scatters into the table [max_seqs, width], and gathers a batch's from it.
 cudaError_t LaunchTableUpdate(const TableUpdateParams& params,

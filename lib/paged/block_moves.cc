@@ -2,45 +2,37 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "paged/dtype.h"
+#include "paged/internal/block_set.h"
 #include "paged/internal/status_macros.h"
 
 namespace paged::internal {
 namespace {
 
-// The copies, who writes which block, and how many still read what each
+// Copies that meet, who writes which block, and how many still read what each
 // writes.
 class CopyOrder {
  public:
-  explicit CopyOrder(absl::Span<const BlockCopy> copies) {
-    for (const BlockCopy& copy : copies) {
-      if (copy.source != copy.destination) copies_.push_back(copy);
-    }
+  explicit CopyOrder(std::vector<BlockMove> copies)
+      : copies_(std::move(copies)) {
     writers_.reserve(copies_.size());
     for (std::size_t i = 0; i < copies_.size(); ++i) {
       writers_.emplace(copies_[i].destination, static_cast<std::ptrdiff_t>(i));
     }
     num_readers_.resize(copies_.size());
-    for (const BlockCopy& copy : copies_) {
+    for (const BlockMove& copy : copies_) {
       const std::ptrdiff_t writer = WriterOf(copy.source);
       if (writer >= 0) ++num_readers_[At(writer)];
     }
   }
 
-  std::vector<OrderedMove> Moves() {
-    std::vector<std::ptrdiff_t> entangled;
-    for (std::size_t i = 0; i < copies_.size(); ++i) {
-      if (num_readers_[i] > 0 || WriterOf(copies_[i].source) >= 0) {
-        entangled.push_back(static_cast<std::ptrdiff_t>(i));
-      } else {
-        Add(copies_[i], kEndsChain);
-      }
-    }
-    for (const std::ptrdiff_t first : entangled) AddUnread(first);
-    for (const std::ptrdiff_t first : entangled) AddCycle(first);
-    if (!moves_.empty()) moves_.back().flags |= kEndsChain;
+  std::vector<ChainedMove> Moves() {
+    const auto count = static_cast<std::ptrdiff_t>(copies_.size());
+    for (std::ptrdiff_t first = 0; first < count; ++first) AddUnread(first);
+    for (std::ptrdiff_t first = 0; first < count; ++first) AddCycle(first);
     return std::move(moves_);
   }
 
@@ -57,15 +49,11 @@ class CopyOrder {
     return found == writers_.end() ? -1 : found->second;
   }
 
-  void Add(const BlockCopy& copy, uint8_t flags) {
-    moves_.push_back({{copy.source, copy.destination}, flags});
-  }
-
   // A copy whose destination nobody reads any more, then the one that writes
   // what it has read, and so on.
   void AddUnread(std::ptrdiff_t i) {
     while (i >= 0 && num_readers_[At(i)] == 0) {
-      Add(copies_[At(i)], 0);
+      moves_.push_back({copies_[At(i)]});
       num_readers_[At(i)] = kDone;
       i = WriterOf(copies_[At(i)].source);
       if (i >= 0) --num_readers_[At(i)];
@@ -81,7 +69,9 @@ class CopyOrder {
     while (num_readers_[At(i)] != kDone) {
       num_readers_[At(i)] = kDone;
       const int32_t source = copies_[At(i)].source;
-      if (source != pivot) Add({pivot, source}, kSwaps);
+      if (source != pivot) {
+        moves_.push_back({{pivot, source}, /*swaps=*/true});
+      }
       i = WriterOf(source);
     }
     // They were found from the last to the first.
@@ -89,10 +79,10 @@ class CopyOrder {
                  moves_.end());
   }
 
-  std::vector<BlockCopy> copies_;
+  std::vector<BlockMove> copies_;
   absl::flat_hash_map<int32_t, std::ptrdiff_t> writers_;  // by destination
   std::vector<int> num_readers_;
-  std::vector<OrderedMove> moves_;
+  std::vector<ChainedMove> moves_;
 };
 
 BlockLayout LayoutOf(const CopyBlocksArgs& a) {
@@ -107,34 +97,43 @@ BlockLayout LayoutOf(const CopyBlocksArgs& a) {
 
 }  // namespace
 
-std::vector<OrderedMove> OrderMoves(absl::Span<const BlockCopy> copies) {
-  return CopyOrder(copies).Moves();
+OrderedMoves OrderMoves(absl::Span<const BlockCopy> copies,
+                        int64_t num_blocks) {
+  BlockSet read(num_blocks, copies.size());
+  BlockSet written(num_blocks, copies.size());
+  for (const BlockCopy& copy : copies) {
+    if (copy.source == copy.destination) continue;
+    read.Insert(copy.source);
+    written.Insert(copy.destination);
+  }
+  OrderedMoves ordered;
+  ordered.apart.reserve(copies.size());
+  std::vector<BlockMove> meeting;
+  for (const BlockCopy& copy : copies) {
+    if (copy.source == copy.destination) continue;
+    const bool meets =
+        written.Contains(copy.source) || read.Contains(copy.destination);
+    (meets ? meeting : ordered.apart)
+        .push_back({copy.source, copy.destination});
+  }
+  if (!meeting.empty()) {
+    ordered.chained = CopyOrder(std::move(meeting)).Moves();
+  }
+  return ordered;
 }
 
-absl::Status ForEachCopyLaunch(
+absl::Status WithCopyList(
     const CopyBlocksArgs& args,
-    absl::FunctionRef<absl::Status(const CopyParams&)> launch) {
+    absl::FunctionRef<absl::Status(const CopyList&)> run) {
   PAGED_ASSIGN_OR_RETURN(const CopyBlocksArgs a, ValidateCopy(args));
-  const std::vector<OrderedMove> moves = OrderMoves(a.copies);
-  CopyParams params{.layout = LayoutOf(a)};
-  for (std::size_t first = 0; first < moves.size();
-       first += CopyParams::kMaxMoves) {
-    params.num_moves = static_cast<int>(
-        std::min<std::size_t>(CopyParams::kMaxMoves, moves.size() - first));
-    for (int i = 0; i < params.num_moves; ++i) {
-      const OrderedMove& ordered = moves[first + static_cast<std::size_t>(i)];
-      params.moves[i] = ordered.move;
-      params.flags[i] = ordered.flags;
-    }
-    for (std::size_t pool = 0; pool < a.caches.size();
-         pool += CopyParams::kMaxPools) {
-      const auto caches = a.caches.subspan(pool, CopyParams::kMaxPools);
-      params.num_pools = static_cast<int>(caches.size());
-      std::copy(caches.begin(), caches.end(), params.pools);
-      PAGED_RETURN_IF_ERROR(launch(params));
-    }
+  const OrderedMoves moves = OrderMoves(a.copies, a.num_blocks);
+  if (a.caches.empty() || (moves.apart.empty() && moves.chained.empty())) {
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
+  return run({.layout = LayoutOf(a),
+              .pools = {a.caches.data(), a.caches.size()},
+              .apart = moves.apart,
+              .chained = moves.chained});
 }
 
 }  // namespace paged::internal

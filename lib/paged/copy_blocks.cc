@@ -2,8 +2,8 @@
 
 #include <limits>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "paged/internal/block_set.h"
 #include "paged/internal/rules.h"
 #include "paged/internal/status_macros.h"
 
@@ -31,14 +31,13 @@ absl::Status CheckShape(const CopyBlocksArgs& a) {
 }
 
 absl::Status CheckCopies(const CopyBlocksArgs& a) {
-  absl::flat_hash_set<int32_t> destinations;
-  destinations.reserve(a.copies.size());
+  internal::BlockSet destinations(a.num_blocks, a.copies.size());
   for (const BlockCopy& copy : a.copies) {
     PAGED_RETURN_IF_ERROR(
         CheckRange("copies.source", copy.source, 0, a.num_blocks - 1));
     PAGED_RETURN_IF_ERROR(CheckRange("copies.destination", copy.destination, 0,
                                      a.num_blocks - 1));
-    if (!destinations.insert(copy.destination).second) {
+    if (!destinations.Insert(copy.destination)) {
       return absl::InvalidArgumentError(
           absl::StrCat("copies must name a destination once; got block ",
                        copy.destination, " twice"));

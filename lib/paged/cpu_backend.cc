@@ -237,8 +237,8 @@ absl::Status CpuBackend::MergeResults(const MergeArgs& args, Stream) {
 }
 
 absl::Status CpuBackend::CopyBlocks(const CopyBlocksArgs& args, Stream) {
-  return internal::ForEachCopyLaunch(args, [](const CopyParams& params) {
-    RunCopyBlocks(params);
+  return internal::WithCopyList(args, [](const CopyList& list) {
+    RunCopyBlocks(list);
     return absl::OkStatus();
   });
 }

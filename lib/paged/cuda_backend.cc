@@ -263,10 +263,9 @@ absl::Status CudaBackend::CopyBlocks(const CopyBlocksArgs& args,
         "caches", cache, static_cast<std::size_t>(SizeOf(args.dtype))));
   }
   return OnDevice([&] {
-    return internal::ForEachCopyLaunch(
-        args, [stream](const CopyParams& params) {
-          return CudaStatus(LaunchCopyBlocks(params, stream), "copy kernel");
-        });
+    return internal::WithCopyList(args, [stream](const CopyList& list) {
+      return CudaStatus(LaunchCopyBlocks(list, stream), "copy kernel");
+    });
   });
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -169,6 +170,40 @@ TEST_P(CopyBlocksTest, AnyNumberOfCopiesEqualsThePlainLoop) {
       copies.push_back({source, destinations[i]});
     }
     copier.Expect(copies);
+  }
+}
+
+// What does not meet goes in launches of thousands.
+TEST_P(CopyBlocksTest, TenThousandCopiesApartEqualThePlainLoop) {
+  Copier copier(kind(), dtype(),
+                {.num_kv_heads = 1,
+                 .head_dim = 24,
+                 .block_size = 1,
+                 .num_blocks = 20000});
+  std::vector<int32_t> blocks(20000);
+  std::iota(blocks.begin(), blocks.end(), 0);
+  std::shuffle(blocks.begin(), blocks.end(), std::mt19937(3));
+  std::vector<BlockCopy> copies;
+  for (std::size_t i = 0; i < blocks.size(); i += 2) {
+    copies.push_back({blocks[i], blocks[i + 1]});
+  }
+  copier.Expect(copies);
+}
+
+// Copies that are few for their pool are looked up in another way.
+TEST(CopyRulesTest, ADestinationIsNamedOnceInPoolsOfAnySize) {
+  std::vector<float> pool(1);
+  void* caches[] = {pool.data()};
+  const BlockCopy copies[] = {{3, 5}, {5, 100'000'000}, {4, 5}};
+  for (int64_t num_blocks : {int64_t{100'000'001}, int64_t{2'147'483'647}}) {
+    EXPECT_EQ(ValidateCopy({.num_kv_heads = 1,
+                            .head_dim = 8,
+                            .num_blocks = num_blocks,
+                            .caches = caches,
+                            .copies = copies})
+                  .status()
+                  .message(),
+              "copies must name a destination once; got block 5 twice");
   }
 }
 

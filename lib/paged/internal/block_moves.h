@@ -2,7 +2,6 @@
 #ifndef PAGED_LIB_PAGED_INTERNAL_BLOCK_MOVES_H_
 #define PAGED_LIB_PAGED_INTERNAL_BLOCK_MOVES_H_
 
-#include <cstdint>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -13,22 +12,20 @@
 
 namespace paged::internal {
 
-struct OrderedMove {
-  BlockMove move;
-  uint8_t flags;  // MoveFlags
+struct OrderedMoves {
+  std::vector<BlockMove> apart;
+  std::vector<ChainedMove> chained;
 };
 
-// `copies` name each destination once. A copy that shares no block with another
-// that writes it is a chain of its own; all others, which copy on write never
-// makes, are one chain at the end: first what nobody reads any more is
+// `copies` name each destination once, blocks of a pool of `num_blocks`. Copies
+// that share no block with another that writes it are apart; the others, which
+// copy on write never makes, are a chain: first what nobody reads any more is
 // overwritten, then the cycles that are left are turned by exchanges.
-std::vector<OrderedMove> OrderMoves(absl::Span<const BlockCopy> copies);
+OrderedMoves OrderMoves(absl::Span<const BlockCopy> copies, int64_t num_blocks);
 
-// Validates, orders, and calls `launch` for as many moves and caches as go in
-// one; stops at the first error.
-absl::Status ForEachCopyLaunch(
-    const CopyBlocksArgs& args,
-    absl::FunctionRef<absl::Status(const CopyParams&)> launch);
+// Validates, orders, and calls `run` where there is something to move.
+absl::Status WithCopyList(const CopyBlocksArgs& args,
+                          absl::FunctionRef<absl::Status(const CopyList&)> run);
 
 }  // namespace paged::internal
 
