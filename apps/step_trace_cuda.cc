@@ -61,7 +61,7 @@ class Step {
     reduce_.Begin(stream_);
     if (is_split) {
       PAGED_RETURN_IF_ERROR(FromCuda(
-          LaunchReduceSplits(launch_.query_element, launch_.params, stream_),
+          LaunchReduceSplits(launch_.params, stream_),
           "reduction kernel"));
     }
     reduce_.End(stream_);

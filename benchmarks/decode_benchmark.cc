@@ -77,7 +77,7 @@ void ReportRow(const Row& row, benchmark::State& state) {
 void Register(const Measurer& measurer, RowCache& rows) {
   for (const BenchShape& shape : measurer.Shapes()) {
     for (const std::string& variant : measurer.Variants(shape)) {
-      for (Cache cache : {Cache::kCold, Cache::kWarm}) {
+      for (Cache cache : CachesOf(shape)) {
         const std::string name = RowName(variant, shape, cache);
         benchmark::RegisterBenchmark(
             name.c_str(),

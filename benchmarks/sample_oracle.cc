@@ -7,9 +7,48 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/core/dtype.h"
 #include "kernels/core/hash.h"
+#include "kernels/core/score_rules.h"
 
 namespace paged::benchmarks {
+
+float SlopeOf(int q_head) {
+  return std::exp2(-static_cast<float>(q_head % 8 + 1));
+}
+float SinkOf(int q_head) { return static_cast<float>(q_head % 5) - 2.0f; }
+
 namespace {
+
+ElementKind ElementOf(DType dtype) {
+  switch (dtype) {
+    case DType::kFp8E4M3:
+      return ElementKind::kE4M3;
+    case DType::kFp8E5M2:
+      return ElementKind::kE5M2;
+    case DType::kInt8:
+      return ElementKind::kInt8;
+    default:
+      return ElementKind::kF32;
+  }
+}
+
+// Scores of one row before their softmax, over the tokens that it sees.
+std::vector<double> ScoresOf(const BenchShape& shape, int q_head, int position,
+                             const VisibleTokens& visible,
+                             const std::vector<double>& dots) {
+  const BenchRules& rules = shape.rules;
+  const double scale =
+      rules.scale == 0 ? 1 / std::sqrt(shape.head_dim) : double{rules.scale};
+  std::vector<double> scores;
+  for (int t = visible.begin; t < visible.end; ++t) {
+    double score = scale * dots[static_cast<size_t>(t - visible.begin)];
+    if (rules.soft_cap != 0) {
+      score = rules.soft_cap * std::tanh(score / rules.soft_cap);
+    }
+    if (rules.has_alibi) score += double{SlopeOf(q_head)} * (t - position);
+    scores.push_back(score);
+  }
+  return scores;
+}
 
 SampleRow ComputeSample(const BenchShape& shape, const BenchTables& tables,
                         int seq, int q_head) {
@@ -22,35 +61,45 @@ SampleRow ComputeSample(const BenchShape& shape, const BenchTables& tables,
     const int64_t token = block * shape.block_size + t % shape.block_size;
     return (token * shape.num_kv_heads + kv_head) * dim;
   };
+  const ElementKind element = ElementOf(shape.dtype);
 
-  std::vector<double> query(static_cast<size_t>(dim));
-  const int64_t row = int64_t{seq} * shape.num_q_heads() + q_head;
-  for (int d = 0; d < dim; ++d) {
-    query[static_cast<size_t>(d)] = HashUniform(kQuerySeed, row * dim + d);
-  }
-  std::vector<double> scores(static_cast<size_t>(len));
-  for (int t = 0; t < len; ++t) {
+  const int q_token = q_head % shape.rules.q_len;
+  SampleRow sample = {.row = (int64_t{seq} * shape.rules.q_len + q_token) *
+                                 shape.num_q_heads() +
+                             q_head,
+                      .output = std::vector<double>(static_cast<size_t>(dim))};
+  const int position = len - shape.rules.q_len + q_token;
+  const VisibleTokens visible = VisibleTokensAt(
+      {.window = shape.rules.window, .chunk = shape.rules.attention_chunk},
+      position);
+  std::vector<double> dots;
+  for (int t = visible.begin; t < visible.end; ++t) {
     double dot = 0;
     for (int d = 0; d < dim; ++d) {
-      dot += query[static_cast<size_t>(d)] *
-             HashUniform(kKeySeed, first_element(t) + d);
+      dot += double{HashUniform(kQuerySeed, sample.row * dim + d)} *
+             double{HashElement(element, kKeySeed, first_element(t) + d)};
     }
-    scores[static_cast<size_t>(t)] = dot / std::sqrt(dim);
+    dots.push_back(dot);
   }
-  SampleRow sample = {.seq = seq, .q_head = q_head, .output = {}};
-  sample.output.resize(static_cast<size_t>(dim));
-  if (len == 0) {
+  const std::vector<double> scores =
+      ScoresOf(shape, q_head, position, visible, dots);
+  if (scores.empty()) {
     sample.lse = -std::numeric_limits<double>::infinity();
     return sample;
   }
-  const double max = *std::max_element(scores.begin(), scores.end());
+  double max = *std::max_element(scores.begin(), scores.end());
   double sum = 0;
-  for (int t = 0; t < len; ++t) {
-    const double weight = std::exp(scores[static_cast<size_t>(t)] - max);
+  if (shape.rules.has_sink_logits) {
+    max = std::max(max, double{SinkOf(q_head)});
+    sum = std::exp(double{SinkOf(q_head)} - max);
+  }
+  for (size_t i = 0; i < scores.size(); ++i) {
+    const double weight = std::exp(scores[i] - max);
     sum += weight;
+    const int64_t first = first_element(visible.begin + static_cast<int>(i));
     for (int d = 0; d < dim; ++d) {
       sample.output[static_cast<size_t>(d)] +=
-          weight * HashUniform(kValueSeed, first_element(t) + d);
+          weight * double{HashElement(element, kValueSeed, first + d)};
     }
   }
   for (double& x : sample.output) x /= sum;
@@ -93,11 +142,10 @@ double LargestError(absl::Span<const SampleRow> samples,
                     const float* lse) {
   double largest = 0;
   for (const SampleRow& sample : samples) {
-    const int64_t row =
-        int64_t{sample.seq} * shape.num_q_heads() + sample.q_head;
+    const int64_t row = sample.row;
     for (int d = 0; d < shape.head_dim; ++d) {
       largest = std::max(largest, Error(sample.output[static_cast<size_t>(d)],
-                                        LoadFloat(shape.dtype, output,
+                                        LoadFloat(shape.query_dtype(), output,
                                                   row * shape.head_dim + d)));
     }
     largest = std::max(largest, Error(sample.lse, lse[row]));

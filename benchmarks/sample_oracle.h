@@ -13,15 +13,18 @@
 namespace paged::benchmarks {
 
 // Element i of the query, the key pool and the value pool, all dense, is
-// HashUniform(seed, i).
+// HashUniform(seed, i), and HashElement(seed, i) in pools of bytes.
 inline constexpr uint32_t kQuerySeed = 1;
 inline constexpr uint32_t kKeySeed = 2;
 inline constexpr uint32_t kValueSeed = 3;
 
-// One (sequence, q head) of set 0.
+// What each q head's slope and sink are, where a shape has them.
+float SlopeOf(int q_head);
+float SinkOf(int q_head);
+
+// One row of set 0.
 struct SampleRow {
-  int seq = 0;
-  int q_head = 0;
+  int64_t row = 0;             // of the output [num_seqs, q_len, num_q_heads]
   std::vector<double> output;  // [head_dim]
   double lse = 0;
 };

@@ -1,12 +1,15 @@
 #include "benchmarks/shapes.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <random>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "benchmarks/models.h"
 #include "kernels/core/hash.h"
+#include "kernels/core/score_rules.h"
 
 namespace paged::benchmarks {
 BenchShape Uniform(int num_seqs, int context_len, int num_kv_heads, int group) {
@@ -25,6 +28,11 @@ BenchShape WithDType(BenchShape shape, DType dtype) {
 
 BenchShape WithHeadDim(BenchShape shape, int head_dim) {
   shape.head_dim = head_dim;
+  return shape;
+}
+
+BenchShape With(BenchShape shape, BenchRules rules) {
+  shape.rules = rules;
   return shape;
 }
 
@@ -64,16 +72,38 @@ int64_t BenchShape::num_tokens() const {
 }
 
 int64_t BenchShape::kv_bytes() const {
-  return num_tokens() * num_kv_heads * head_dim * 2 * SizeOf(dtype);
+  const ScoreRules score_rules = {.window = rules.window,
+                                  .chunk = rules.attention_chunk};
+  int64_t tokens = 0;
+  for (int32_t len : context_lens) {
+    const VisibleTokens visible =
+        VisibleTokensOfAny(score_rules, len - rules.q_len, len - 1);
+    tokens += visible.end - visible.begin;
+  }
+  return tokens * num_kv_heads * head_dim * 2 * SizeOf(dtype);
 }
 
 std::string ShapeName(const BenchShape& shape) {
   const std::string lens = !shape.is_ragged()
                                ? absl::StrCat("ctx:", shape.max_context_len())
                                : absl::StrCat("lens:", shape.lens_name);
-  return absl::StrCat(NameOf(shape.dtype), "/b:", shape.num_seqs(), "/", lens,
-                      "/hkv:", shape.num_kv_heads, "/g:", shape.group,
-                      "/d:", shape.head_dim, "/bs:", shape.block_size);
+  const BenchRules& rules = shape.rules;
+  const auto count = [](const char* name, auto value) {
+    return value == 0 ? "" : absl::StrCat("/", name, ":", value);
+  };
+  return absl::StrCat(
+      shape.model.empty() ? "" : absl::StrCat("model:", shape.model, "/"),
+      NameOf(shape.dtype), "/b:", shape.num_seqs(), "/", lens,
+      "/hkv:", shape.num_kv_heads, "/g:", shape.group, "/d:", shape.head_dim,
+      "/bs:", shape.block_size, rules.q_len == 1 ? "" : count("q", rules.q_len),
+      count("window", rules.window), count("chunk", rules.attention_chunk),
+      count("cap", rules.soft_cap), rules.has_alibi ? "/alibi" : "",
+      rules.has_sink_logits ? "/sinks" : "");
+}
+
+std::vector<Cache> CachesOf(const BenchShape& shape) {
+  if (!shape.model.empty()) return {Cache::kCold};
+  return {Cache::kCold, Cache::kWarm};
 }
 
 std::string RowName(absl::string_view variant, const BenchShape& shape,
@@ -110,6 +140,63 @@ std::vector<BenchShape> GpuShapes() {
   shapes.push_back(WithHeadDim(Uniform(8, 1024, 8, 4), 64));
   shapes.push_back(WithHeadDim(Uniform(64, 2048, 8, 4), 64));
   for (BenchShape& shape : RaggedShapes()) shapes.push_back(std::move(shape));
+  for (BenchShape& shape : FeatureShapes()) shapes.push_back(std::move(shape));
+  for (BenchShape& shape : ModelShapes()) shapes.push_back(std::move(shape));
+  return shapes;
+}
+
+std::vector<BenchShape> FeatureShapes() {
+  std::vector<BenchShape> shapes;
+  for (const auto& [num_seqs, context_len, num_kv_heads, group] :
+       {std::array{8, 1024, 4, 2}, std::array{1, 1024, 8, 4},
+        std::array{16, 2048, 8, 4}, std::array{64, 4096, 8, 4},
+        std::array{256, 1024, 8, 4}, std::array{16, 8192, 8, 8},
+        std::array{1, 131072, 8, 4}}) {
+    shapes.push_back(WithDType(
+        Uniform(num_seqs, context_len, num_kv_heads, group), DType::kFp8E4M3));
+  }
+  for (DType dtype : {DType::kFp8E5M2, DType::kInt8, DType::kF32}) {
+    shapes.push_back(WithDType(Uniform(64, 4096, 8, 4), dtype));
+  }
+  for (int head_dim : {80, 96, 112, 192, 256, 72, 160}) {
+    shapes.push_back(WithHeadDim(Uniform(64, 2048, 8, 4), head_dim));
+  }
+  shapes.push_back(WithHeadDim(Uniform(64, 1024, 2, 4), 512));
+  for (int num_seqs : {1, 16}) {
+    for (int context_len : {16384, 131072}) {
+      shapes.push_back(
+          With(Uniform(num_seqs, context_len, 8, 4), {.window = 512}));
+    }
+  }
+  for (int q_len : {1, 2, 4, 8, 16}) {
+    shapes.push_back(With(Uniform(1, 32768, 8, 4), {.q_len = q_len}));
+    shapes.push_back(With(Uniform(16, 32768, 8, 4), {.q_len = q_len}));
+  }
+  const BenchShape base = Uniform(64, 2048, 8, 4);
+  shapes.push_back(base);
+  shapes.push_back(With(base, {.soft_cap = 50.0f}));
+  shapes.push_back(With(base, {.has_alibi = true}));
+  shapes.push_back(With(base, {.has_sink_logits = true}));
+  shapes.push_back(With(base, {.attention_chunk = 1500}));
+  return shapes;
+}
+
+std::vector<BenchShape> ModelShapes() {
+  std::vector<BenchShape> shapes;
+  for (const Model& model : kModels) {
+    BenchShape shape = Uniform(16, 4096, model.num_kv_heads,
+                               model.num_q_heads / model.num_kv_heads);
+    shape.model = model.name;
+    shape.head_dim = model.head_dim;
+    shape.dtype = DType::kBF16;
+    shape.rules = {.window = model.window,
+                   .attention_chunk = model.attention_chunk,
+                   .soft_cap = model.soft_cap,
+                   .scale = model.scale,
+                   .has_alibi = model.has_alibi,
+                   .has_sink_logits = model.has_sink_logits};
+    shapes.push_back(std::move(shape));
+  }
   return shapes;
 }
 
@@ -212,8 +299,18 @@ DecodeShape MakeDecodeShape(const BenchShape& shape,
   result.expected_context_len =
       static_cast<int>(shape.num_tokens() / shape.num_seqs());
   if (shape.is_ragged()) result.lengths = LengthSpread::kRagged;
-  result.query_dtype = shape.dtype;
+  result.query_dtype = shape.query_dtype();
   result.kv_dtype = shape.dtype;
+  if (shape.dtype == DType::kInt8) {
+    result.key_scale = result.value_scale = kInt8Scale;
+  }
+  result.q_len = shape.rules.q_len;
+  result.window = shape.rules.window;
+  result.attention_chunk = shape.rules.attention_chunk;
+  result.soft_cap = shape.rules.soft_cap;
+  result.scale = shape.rules.scale;
+  result.has_alibi = shape.rules.has_alibi;
+  result.has_sink_logits = shape.rules.has_sink_logits;
   return result;
 }
 

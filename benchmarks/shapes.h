@@ -13,21 +13,40 @@
 
 namespace paged::benchmarks {
 
+// What codes of int8 are multiplied by, so that they mean what other elements
+// do (HashElement, kernels/core/hash.h).
+inline constexpr float kInt8Scale = 0.125f;
+
+// Queries and score rules beyond plain decode, as in DecodeShape.
+struct BenchRules {
+  int q_len = 1;
+  int window = 0;
+  int attention_chunk = 0;
+  float soft_cap = 0.0f;
+  float scale = 0.0f;  // 0: 1 / sqrt(head_dim)
+  bool has_alibi = false;
+  bool has_sink_logits = false;
+};
+
 struct BenchShape {
+  std::string model = {};      // of models.h that it is of; or empty
   std::string lens_name = {};  // of a ragged batch; empty when all are equal
   std::vector<int32_t> context_lens = {};
   int num_kv_heads = 0;
   int group = 0;
   int head_dim = 128;
   int block_size = 16;
-  DType dtype = DType::kF16;
+  DType dtype = DType::kF16;  // of the cache
+  BenchRules rules = {};
 
   bool is_ragged() const { return !lens_name.empty(); }
   int num_seqs() const { return static_cast<int>(context_lens.size()); }
   int num_q_heads() const { return num_kv_heads * group; }
   int max_context_len() const;
   int64_t num_tokens() const;
-  // Keys and values of the true lengths, counted once per kv head.
+  // Queries and outputs: as the cache, fp16 over bytes.
+  DType query_dtype() const { return SizeOf(dtype) == 1 ? DType::kF16 : dtype; }
+  // Keys and values that some query token sees, counted once per kv head.
   int64_t kv_bytes() const;
 };
 
@@ -44,7 +63,14 @@ std::string ShapeName(const BenchShape& shape);
 // Sequences of equal lengths.
 BenchShape Uniform(int num_seqs, int context_len, int num_kv_heads, int group);
 
+// With either cache; a model's cold alone.
+std::vector<Cache> CachesOf(const BenchShape& shape);
+
 std::vector<BenchShape> GpuShapes();
+// What a kernel does beyond plain decode of 16-bit elements.
+std::vector<BenchShape> FeatureShapes();
+// One of each model, under one load.
+std::vector<BenchShape> ModelShapes();
 // 8 kv heads of 4 q heads each: what a schedule is for.
 std::vector<BenchShape> RaggedShapes();
 // Small enough for the specification on two cores.

@@ -26,6 +26,25 @@ struct Contender {
   std::optional<TimedGraph> graph;
 };
 
+// CUDA cores, which serve these, have no rings to gather through.
+bool HasGather(const BenchShape& shape) {
+  return shape.dtype != DType::kF32 && shape.head_dim <= 256;
+}
+
+std::vector<const char*> VariantsOf(const BenchShape& shape) {
+  if (!shape.model.empty()) return {"auto"};
+  return {"v1", "split_k", "auto"};
+}
+
+// Where it is quick enough, and has the features.
+bool HasThrust(const BenchShape& shape) {
+  const BenchRules& rules = shape.rules;
+  return shape.model.empty() && shape.kv_bytes() <= kMaxThrustBytes &&
+         SizeOf(shape.dtype) > 1 && rules.q_len == 1 && rules.window == 0 &&
+         rules.attention_chunk == 0 && rules.soft_cap == 0 &&
+         !rules.has_alibi && !rules.has_sink_logits;
+}
+
 int Attribute(cudaDeviceAttr attribute) {
   int value = 0;
   CheckCuda(cudaDeviceGetAttribute(&value, attribute, 0),
@@ -45,9 +64,11 @@ class CudaMeasurer : public Measurer {
   std::vector<BenchShape> Shapes() const override { return GpuShapes(); }
 
   std::vector<std::string> Variants(const BenchShape& shape) const override {
-    std::vector<std::string> variants = {"gather", "v1", "split_k", "auto"};
+    std::vector<std::string> variants;
+    if (HasGather(shape)) variants.push_back("gather");
+    for (const char* variant : VariantsOf(shape)) variants.push_back(variant);
     if (shape.is_ragged()) variants.push_back("schedule");
-    if (shape.kv_bytes() <= kMaxThrustBytes) variants.push_back("thrust");
+    if (HasThrust(shape)) variants.push_back("thrust");
     return variants;
   }
 
@@ -56,7 +77,7 @@ class CudaMeasurer : public Measurer {
     const std::vector<SampleRow> samples =
         ComputeSamples(shape, problem.tables());
     std::vector<Row> rows;
-    for (Cache cache : {Cache::kCold, Cache::kWarm}) {
+    for (Cache cache : CachesOf(shape)) {
       MeasureWith(cache, problem, samples, rows);
     }
     return rows;
@@ -85,8 +106,8 @@ void CudaMeasurer::MeasureWith(Cache cache, CudaProblem& problem,
                                std::vector<Row>& rows) {
   const BenchShape& shape = problem.shape();
   std::vector<Contender> contenders;
-  absl::StatusOr<BestGather> best =
-      FindBestGather(problem, cache, stream_.get());
+  absl::StatusOr<BestGather> best = absl::UnimplementedError("no gather");
+  if (HasGather(shape)) best = FindBestGather(problem, cache, stream_.get());
   if (best.ok()) {
     absl::StatusOr<TimedGraph> graph =
         problem.CaptureGather(best->decode, cache);
@@ -98,11 +119,11 @@ void CudaMeasurer::MeasureWith(Cache cache, CudaProblem& problem,
     }
   }
   const bool has_gather = !contenders.empty();
-  if (!has_gather) {
+  if (!has_gather && HasGather(shape)) {
     rows.push_back(
         MakeFailedRow("gather", shape, cache, best.status().ToString()));
   }
-  for (const std::string variant : {"v1", "split_k", "auto"}) {
+  for (const std::string variant : VariantsOf(shape)) {
     std::optional<Contender> contender =
         Enter(variant, cache, problem, samples, rows);
     if (contender.has_value()) contenders.push_back(*std::move(contender));
@@ -123,7 +144,7 @@ void CudaMeasurer::MeasureWith(Cache cache, CudaProblem& problem,
     }
   }
   if (shape.is_ragged()) rows.push_back(MeasureSchedule(cache, problem));
-  if (shape.kv_bytes() <= kMaxThrustBytes) {
+  if (HasThrust(shape)) {
     rows.push_back(MeasureThrust(cache, problem, samples, gather_us));
   }
 }

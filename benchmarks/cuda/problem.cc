@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "benchmarks/measurer.h"
 #include "kernels/cuda/launch.h"
+#include "paged/internal/device_rules.h"
 #include "paged/internal/lower.h"
 
 namespace paged::benchmarks {
@@ -29,7 +30,8 @@ DeviceBytes Upload(const void* host, std::size_t bytes) {
 
 DeviceBytes Filled(DType dtype, int64_t count, uint32_t seed,
                    cudaStream_t stream) {
-  DeviceBytes data = AllocateBytes(static_cast<std::size_t>(count * 2));
+  DeviceBytes data =
+      AllocateBytes(static_cast<std::size_t>(count * SizeOf(dtype)));
   CheckCuda(
       LaunchFill(internal::KindOf(dtype), data.get(), count, seed, stream),
       "LaunchFill");
@@ -45,21 +47,32 @@ CudaProblem::CudaProblem(const BenchShape& shape, Backend& backend,
       decode_shape_(MakeDecodeShape(shape, tables_)),
       backend_(backend),
       stream_(stream),
-      num_rows_(int64_t{shape.num_seqs()} * shape.num_q_heads()) {
+      num_rows_(int64_t{shape.num_seqs()} * shape.rules.q_len *
+                shape.num_q_heads()) {
   const int64_t pool_count = tables_.table.num_blocks * shape.block_size *
                              shape.num_kv_heads * shape.head_dim;
-  query_ = Filled(shape.dtype, num_rows_ * shape.head_dim, kQuerySeed, stream);
+  query_ = Filled(shape.query_dtype(), num_rows_ * shape.head_dim, kQuerySeed,
+                  stream);
   keys_ = Filled(shape.dtype, pool_count, kKeySeed, stream);
   values_ = Filled(shape.dtype, pool_count, kValueSeed, stream);
   tables_on_device_ = Upload(tables_.table.entries.data(),
                              tables_.table.entries.size() * sizeof(int32_t));
   lens_ = Upload(shape_.context_lens.data(),
                  shape_.context_lens.size() * sizeof(int32_t));
-  output_ =
-      AllocateBytes(static_cast<std::size_t>(num_rows_ * shape.head_dim * 2));
+  output_ = AllocateBytes(output_bytes());
+  if (shape.rules.has_alibi) slopes_ = UploadByHead(SlopeOf);
+  if (shape.rules.has_sink_logits) sink_logits_ = UploadByHead(SinkOf);
   lse_ = AllocateBytes(static_cast<std::size_t>(num_rows_) * sizeof(float));
   sink_ = AllocateBytes(sizeof(uint32_t));
   CheckCuda(cudaStreamSynchronize(stream), "filling the inputs");
+}
+
+DeviceBytes CudaProblem::UploadByHead(float (*value)(int q_head)) const {
+  std::vector<float> values;
+  for (int q_head = 0; q_head < shape_.num_q_heads(); ++q_head) {
+    values.push_back(value(q_head));
+  }
+  return Upload(values.data(), values.size() * sizeof(float));
 }
 
 DecodeArgs CudaProblem::Args(int set) const {
@@ -73,6 +86,8 @@ DecodeArgs CudaProblem::Args(int set) const {
   args.context_lens = static_cast<const int32_t*>(lens_.get());
   args.output = output_.get();
   args.lse = static_cast<float*>(lse_.get());
+  args.alibi_slopes = static_cast<const float*>(slopes_.get());
+  args.sink_logits = static_cast<const float*>(sink_logits_.get());
   return args;
 }
 
@@ -149,16 +164,16 @@ absl::StatusOr<TimedGraph> CudaProblem::CaptureGather(PlannedDecode& decode,
   const absl::Status begun = BeginStep(decode);
   if (!begun.ok()) return begun;
   const DecodePlan& plan = decode.plan;
-  const InstanceShape instance = {plan.instance.warps, plan.instance.stages};
+  const InstanceConfig* instance = internal::ConfigOf(plan.instance);
   return TimedGraph::Capture(
       stream_, NumCalls(cache), [&](int call) -> absl::Status {
         const absl::StatusOr<internal::Launch> launch =
             internal::Lower(plan, Args(SetOf(cache, call)), backend_.profile(),
                             ContextOf(decode));
         if (!launch.ok()) return launch.status();
-        const cudaError_t error = LaunchGather(
-            shape_.head_dim, instance, launch->params, launch->starts_early,
-            static_cast<uint32_t*>(sink_.get()), stream_);
+        const cudaError_t error =
+            LaunchGather(*instance, launch->params, launch->starts_early,
+                         static_cast<uint32_t*>(sink_.get()), stream_);
         if (error == cudaSuccess) return absl::OkStatus();
         return absl::InternalError(
             absl::StrCat("LaunchGather: ", cudaGetErrorString(error)));
@@ -167,11 +182,10 @@ absl::StatusOr<TimedGraph> CudaProblem::CaptureGather(PlannedDecode& decode,
 
 absl::StatusOr<double> CudaProblem::MeasureError(
     PlannedDecode& decode, absl::Span<const SampleRow> samples) {
-  std::vector<uint16_t> output(
-      static_cast<std::size_t>(num_rows_ * shape_.head_dim));
+  std::vector<std::byte> output(output_bytes());
   std::vector<float> lse(static_cast<std::size_t>(num_rows_));
   // All ones are NaN in every dtype.
-  CheckCuda(cudaMemsetAsync(output_.get(), 0xff, output.size() * 2, stream_),
+  CheckCuda(cudaMemsetAsync(output_.get(), 0xff, output.size(), stream_),
             "poisoning the output");
   CheckCuda(
       cudaMemsetAsync(lse_.get(), 0xff, lse.size() * sizeof(float), stream_),
@@ -180,7 +194,7 @@ absl::StatusOr<double> CudaProblem::MeasureError(
   if (status.ok()) status = EnqueueDecode(decode, 0);
   CheckCuda(cudaStreamSynchronize(stream_), "decode");
   if (!status.ok()) return status;
-  CheckCuda(cudaMemcpy(output.data(), output_.get(), output.size() * 2,
+  CheckCuda(cudaMemcpy(output.data(), output_.get(), output.size(),
                        cudaMemcpyDeviceToHost),
             "reading the output");
   CheckCuda(cudaMemcpy(lse.data(), lse_.get(), lse.size() * sizeof(float),

@@ -2,6 +2,7 @@
 #ifndef PAGED_BENCHMARKS_CUDA_PROBLEM_H_
 #define PAGED_BENCHMARKS_CUDA_PROBLEM_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -56,6 +57,11 @@ class CudaProblem {
                                       absl::Span<const SampleRow> samples);
 
  private:
+  std::size_t output_bytes() const {
+    return static_cast<std::size_t>(num_rows_ * shape_.head_dim *
+                                    SizeOf(shape_.query_dtype()));
+  }
+  DeviceBytes UploadByHead(float (*value)(int q_head)) const;
   RunContext ContextOf(const PlannedDecode& decode) const;
   int SetOf(Cache cache, int call) const;
 
@@ -66,7 +72,8 @@ class CudaProblem {
   cudaStream_t stream_;
   int64_t num_rows_;
   DeviceBytes query_, keys_, values_, tables_on_device_, lens_, output_, lse_;
-  DeviceBytes sink_;
+  DeviceBytes slopes_, sink_logits_;  // or null
+  DeviceBytes sink_;                  // what the gather leaves
 };
 
 // Options that force one instance with one split count; 1 split is v1.

@@ -14,7 +14,7 @@ namespace paged {
 // How the elements of a tensor are stored.
 enum class ElementKind : uint8_t { kF16, kBF16, kF32, kE4M3, kE5M2, kInt8 };
 
-constexpr int BytesOf(ElementKind kind) {
+PAGED_HD constexpr int BytesOf(ElementKind kind) {
   if (kind == ElementKind::kF32) return 4;
   return kind == ElementKind::kF16 || kind == ElementKind::kBF16 ? 2 : 1;
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "kernels/core/dtype.h"
 #include "kernels/core/host_device.h"
 
 namespace paged {
@@ -22,6 +23,17 @@ PAGED_HD constexpr float HashUniform(uint32_t seed, int64_t index) {
   const uint64_t bits =
       Mix((static_cast<uint64_t>(seed) << 40) ^ static_cast<uint64_t>(index));
   return static_cast<float>(static_cast<int>(bits >> 54) - 512) * 0x1p-8f;
+}
+
+// The same as elements of a byte hold it: a multiple of 2^-2 in fp8 e5m2, of
+// 2^-3 in the others, of which int8 has eightfold codes.
+PAGED_HD constexpr float HashElement(ElementKind element, uint32_t seed,
+                                     int64_t index) {
+  const float x = HashUniform(seed, index);
+  if (BytesOf(element) > 1) return x;
+  const float steps = element == ElementKind::kE5M2 ? 4.0f : 8.0f;
+  // Towards zero.
+  return static_cast<float>(static_cast<int>(x * steps)) / steps;
 }
 
 }  // namespace paged

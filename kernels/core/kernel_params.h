@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "kernels/core/chunk.h"
+#include "kernels/core/dtype.h"
 #include "kernels/core/host_device.h"
 #include "kernels/core/kv_layout.h"
 #include "kernels/core/kv_scales.h"
@@ -51,6 +52,7 @@ struct DecodeParams {
   ScheduleView schedule;  // of the partition chunks
   int max_chunks = 0;     // that it has room for
 
+  ElementKind query_element = ElementKind::kF16;  // and the output's
   int num_seqs = 0;
   int q_len = 1;  // the most that a sequence has, with query_offsets
   int num_kv_heads = 1;

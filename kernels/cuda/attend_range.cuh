@@ -22,84 +22,49 @@
 #include "kernels/core/online_softmax.h"
 #include "kernels/core/partition.h"
 #include "kernels/cuda/kv_ring.cuh"
+#include "kernels/cuda/lane_rules.cuh"
+#include "kernels/cuda/query_tile.cuh"
+#include "kernels/cuda/tile_math.cuh"
 #include "kernels/cuda/warp_merge.cuh"
 
 namespace paged {
 
-// The item's rows of Q on their way to shared memory: [16, head_dim], swizzled
-// like a tile; rows past num_rows become zeros. The CTA's threads share the
-// copies out, and commit them as one group.
-template <IsDecodeInstance V>
-__device__ __forceinline__ void IssueQuery(const DecodeParams& p,
-                                           const WorkItem& item, int kv_head,
-                                           uint32_t shared) {
-#pragma unroll
-  for (int i = static_cast<int>(threadIdx.x);
-       i < kMaxRowsPerItem * V::kChunksPerRow; i += V::kThreads) {
-    const int row = i / V::kChunksPerRow;
-    const int chunk = i % V::kChunksPerRow;
-    const bool is_row = row < item.num_rows;
-    const RowPlace place =
-        RowPlaceOf(p, kv_head, item.first_row + (is_row ? row : 0));
-    const uint16_t* query =
-        static_cast<const uint16_t*>(p.query.data) +
-        OffsetOf(p.query, item.table_row, place.token, place.q_head) +
-        chunk * 8;
-    CopyAsync16OrZero(shared + SwizzledOffset<V>(row, chunk), query,
-                      is_row ? 16 : 0);
-  }
-  CommitCopies();
-}
-
-// Q as A fragments, the same in every warp.
-template <IsDecodeInstance V>
-struct QueryFragments {
-  uint32_t parts[V::kHeadDim / 16][4];
-
-  __device__ __forceinline__ void Load(uint32_t shared) {
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-    const uint32_t first = shared + SwizzledOffset<V>(lane % 16, lane / 16);
-#pragma unroll
-    for (int k = 0; k < V::kHeadDim / 16; ++k) {
-      LoadMatrices(parts[k], first ^ (k * 32));
-    }
-  }
+// What instances without rules have in place of LaneRules.
+struct NoRules {
+  __device__ NoRules(const DecodeParams&, const WorkItem&, int) {}
 };
 
-// Scores of 16 rows and 16 tokens, base 2; scores[n][j]: token n * 8 +
-// lane % 4 * 2 + j % 2, row lane / 4 + j / 2 * 8.
-template <IsDecodeInstance V>
-__device__ __forceinline__ void Score(const QueryFragments<V>& query,
-                                      uint32_t keys, float scale_log2,
-                                      float (&scores)[2][4]) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const uint32_t first =
-      keys + SwizzledOffset<V>(lane % 8 + lane / 16 * 8, lane / 8 % 2);
-  // Two chains of dependent products instead of one of twice the length: with
-  // few warps on an SM their latency is what a tile costs (H200, 1 x 4096 on
-  // one SM per kv head: 28.4 -> 26.3 us).
-  float odd[2][4] = {};
-#pragma unroll
-  for (int k = 0; k < V::kHeadDim / 16; k += 2) {
-    uint32_t m[4];
-    LoadMatrices(m, first ^ (k * 32));
-    V::Element::Multiply(scores[0], query.parts[k], m[0], m[1]);
-    V::Element::Multiply(scores[1], query.parts[k], m[2], m[3]);
-    LoadMatrices(m, first ^ (k * 32 + 32));
-    V::Element::Multiply(odd[0], query.parts[k + 1], m[0], m[1]);
-    V::Element::Multiply(odd[1], query.parts[k + 1], m[2], m[3]);
-  }
+__device__ __forceinline__ void Scale(const float (&scales)[2],
+                                      Scores& scores) {
 #pragma unroll
   for (int n = 0; n < 2; ++n) {
 #pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      scores[n][j] = (scores[n][j] + odd[n][j]) * scale_log2;
-    }
+    for (int j = 0; j < 4; ++j) scores[n][j] *= scales[j / 2];
+  }
+}
+
+// By the scales [kTileTokens] of the keys of a tile.
+__device__ __forceinline__ void ScaleByToken(uint32_t scales, Scores& scores) {
+#pragma unroll
+  for (int n = 0; n < 2; ++n) {
+    const float2 pair =
+        LoadSharedFloats(scales + (n * 8 + threadIdx.x % 4 * 2) * 4);
+#pragma unroll
+    for (int j = 0; j < 4; ++j) scores[n][j] *= j % 2 == 0 ? pair.x : pair.y;
+  }
+}
+
+__device__ __forceinline__ void AddExponents(const TokenScales& scales,
+                                             Scores& scores) {
+#pragma unroll
+  for (int n = 0; n < 2; ++n) {
+#pragma unroll
+    for (int j = 0; j < 4; ++j) scores[n][j] += scales.exponents[n][j % 2];
   }
 }
 
 // Tokens from `live` on are not there.
-__device__ __forceinline__ void MaskTail(int live, float (&scores)[2][4]) {
+__device__ __forceinline__ void MaskTail(int live, Scores& scores) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
 #pragma unroll
   for (int n = 0; n < 2; ++n) {
@@ -113,8 +78,7 @@ __device__ __forceinline__ void MaskTail(int live, float (&scores)[2][4]) {
 // Raises the maxima to those of the tile, and rescales what was accumulated
 // where they grew: after a few tiles they seldom do.
 template <int kColumns>
-__device__ __forceinline__ void RaiseMax(const float (&scores)[2][4],
-                                         RowPair& rows,
+__device__ __forceinline__ void RaiseMax(const Scores& scores, RowPair& rows,
                                          float (&values)[kColumns][4]) {
   float tile_max[2];
 #pragma unroll
@@ -145,9 +109,9 @@ __device__ __forceinline__ void RaiseMax(const float (&scores)[2][4],
 }
 
 // Turns scores into weights, as the A fragment of the product with V.
-template <IsDecodeInstance V>
-__device__ __forceinline__ void Weigh(const float (&scores)[2][4],
-                                      RowPair& rows, uint32_t (&weights)[4]) {
+template <typename Element>
+__device__ __forceinline__ void Weigh(const Scores& scores, RowPair& rows,
+                                      uint32_t (&weights)[4]) {
 #pragma unroll
   for (int n = 0; n < 2; ++n) {
 #pragma unroll
@@ -155,23 +119,48 @@ __device__ __forceinline__ void Weigh(const float (&scores)[2][4],
       const float low = Exp2(scores[n][half * 2] - rows.safe_max[half]);
       const float high = Exp2(scores[n][half * 2 + 1] - rows.safe_max[half]);
       rows.sum[half] += low + high;
-      weights[n * 2 + half] = V::Element::Pack(low, high);
+      weights[n * 2 + half] = Element::Pack(low, high);
     }
   }
 }
 
-template <IsDecodeInstance V>
-__device__ __forceinline__ void AddValues(const uint32_t (&weights)[4],
-                                          uint32_t tile_values,
-                                          float (&values)[V::kHeadDim / 8][4]) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const uint32_t first = tile_values + SwizzledOffset<V>(lane % 16, lane / 16);
+// The same of scores that the exponents of the values' scales have joined.
+template <typename Element>
+__device__ __forceinline__ void WeighScaled(const Scores& scores,
+                                            const TokenScales& scales,
+                                            RowPair& rows,
+                                            uint32_t (&weights)[4]) {
 #pragma unroll
-  for (int n = 0; n < V::kHeadDim / 16; ++n) {
-    uint32_t m[4];
-    LoadMatricesTransposed(m, first ^ (n * 32));
-    V::Element::Multiply(values[n * 2], weights, m[0], m[1]);
-    V::Element::Multiply(values[n * 2 + 1], weights, m[2], m[3]);
+  for (int n = 0; n < 2; ++n) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float pair[2];
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+        const float weight =
+            Exp2(scores[n][half * 2 + j] - rows.safe_max[half]);
+        rows.sum[half] += weight * Exp2(-scales.exponents[n][j]);
+        pair[j] = copysignf(weight, scales.values[n][j]);
+      }
+      weights[n * 2 + half] = Element::Pack(pair[0], pair[1]);
+    }
+  }
+}
+
+// What one lane's two rows have of a query: their scale, base 2.
+template <IsDecodeInstance V>
+__device__ __forceinline__ void LoadScales(const DecodeParams& p, int kv_head,
+                                           const char* shared_query,
+                                           float (&scales)[2]) {
+  const float scale = p.scale_log2 * HeadScale(p.key_scales, kv_head);
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    scales[half] = scale;
+    if constexpr (V::kHasByteElements) {
+      const int lane = static_cast<int>(threadIdx.x) % 32;
+      scales[half] *= reinterpret_cast<const float*>(
+          shared_query + V::Query::kTileBytes)[lane / 4 + half * 8];
+    }
   }
 }
 
@@ -181,31 +170,61 @@ __device__ __forceinline__ void AddValues(const uint32_t (&weights)[4],
 template <IsDecodeInstance V, typename Emit>
 __device__ __forceinline__ void AttendRange(const DecodeParams& p,
                                             const WorkItem& item, int kv_head,
-                                            void* shared, Emit emit) {
-  const uint32_t shared_query = SharedAddress(shared) + V::kRingBytes;
-  IssueQuery<V>(p, item, kv_head, shared_query);
+                                            char* shared, Emit emit) {
+  using Math = TileMath<V>;
+  char* shared_query = shared + V::kWorkBytes;
+  if constexpr (!V::kHasByteElements) {
+    IssueQuery<V>(p, item, kv_head, SharedAddress(shared_query));
+  }
   KvRing<V> ring(p, item, kv_head, shared);
   ring.Fill();
-  // The query was asked for before the length and the table were known, so it
-  // is here before the first tile.
-  WaitForCopies<V::kStages - 1>();
+  if constexpr (V::kHasByteElements) {
+    ConvertQuery<V>(p, item, kv_head, shared_query);
+  } else {
+    // The query was asked for before the length and the table were known, so it
+    // is here before the first tile.
+    WaitForCopies<V::kStages - 1>();
+  }
   __syncthreads();
   QueryFragments<V> query;
-  query.Load(shared_query);
+  query.Load(SharedAddress(shared_query));
+  float row_scales[2];
+  LoadScales<V>(p, kv_head, shared_query, row_scales);
+  using Rules = std::conditional_t<V::kIsGeneral, LaneRules, NoRules>;
+  const Rules rules(p, item, kv_head);
 
   RowPair rows;
-  float values[V::kHeadDim / 8][4] = {};
+  float values[V::kValueDim / 8][4] = {};
   while (ring.HasTile()) {
     ring.IssueNext();
     const typename KvRing<V>::Tile kv = ring.Wait();
-    float scores[2][4] = {};
-    Score<V>(query, kv.keys, p.scale_log2, scores);
-    const int live = item.context_len - kv.index * kTileTokens;
-    if (live < kTileTokens) MaskTail(live, scores);
-    RaiseMax(scores, rows, values);
+    Scores scores = {};
+    Math::Score(query, kv.keys, p.key_dim, scores);
     uint32_t weights[4];
-    Weigh<V>(scores, rows, weights);
-    AddValues<V>(weights, kv.values, values);
+    if constexpr (!V::kIsGeneral) {
+      Scale(row_scales, scores);
+      const int live = item.context_len - kv.index * kTileTokens;
+      if (live < kTileTokens) MaskTail(live, scores);
+      RaiseMax(scores, rows, values);
+      Weigh<typename Math::Element>(scores, rows, weights);
+    } else {
+      Scale(row_scales, scores);
+      if (V::kHasByteElements && AreByToken(p.key_scales)) {
+        ScaleByToken(kv.scales, scores);
+      }
+      rules.Apply(kv.index, scores);
+      if (V::kHasByteElements && AreByToken(p.value_scales)) {
+        TokenScales scales;
+        scales.Load(kv.scales + kTileTokens * 4);
+        AddExponents(scales, scores);
+        RaiseMax(scores, rows, values);
+        WeighScaled<typename Math::Element>(scores, scales, rows, weights);
+      } else {
+        RaiseMax(scores, rows, values);
+        Weigh<typename Math::Element>(scores, rows, weights);
+      }
+    }
+    Math::AddValues(weights, kv.values, p.value_dim, values);
     ring.Release();
   }
   ring.Drain();
@@ -215,7 +234,7 @@ __device__ __forceinline__ void AttendRange(const DecodeParams& p,
   MergeArea<V> area(shared);
   area.Store(item.num_rows, rows, values);
   __syncthreads();
-  area.Merge(item.num_rows, emit);
+  area.Merge(p, item.num_rows, emit);
 }
 
 }  // namespace paged

@@ -8,7 +8,7 @@
 
 #include "kernels/core/instance.h"
 #include "kernels/core/online_softmax.h"
-#include "kernels/cuda/attend_range.cuh"
+#include "kernels/cuda/warp_merge.cuh"
 
 namespace paged {
 
@@ -60,25 +60,19 @@ __device__ __forceinline__ float4 LoadRemoteValues(uint32_t remote) {
 // A CTA's partial in its own shared memory, behind what its warps merged from.
 template <IsDecodeInstance V>
 struct ClusterPartial {
-  float* values;         // [kMaxRowsPerItem, head_dim]
-  SoftmaxState* states;  // [kMaxRowsPerItem]
+  float* values;         // [kMaxRows, kValueDim]
+  SoftmaxState* states;  // [kMaxRows]
 
   __device__ explicit ClusterPartial(void* shared)
       : values(reinterpret_cast<float*>(static_cast<char*>(shared) +
-                                        MergeArea<V>::kBytes)),
+                                        V::kWarpMergeBytes)),
         states(reinterpret_cast<SoftmaxState*>(values +
-                                               kMaxRowsPerItem * V::kHeadDim)) {
-    static_assert(
-        MergeArea<V>::kBytes + kMaxRowsPerItem * (V::kHeadDim * sizeof(float) +
-                                                  sizeof(SoftmaxState)) <=
-            V::kRingBytes,
-        "the partial lies in the rings, too");
-  }
+                                               V::kMaxRows * V::kValueDim)) {}
 
   __device__ __forceinline__ void Store(int row, int dim, SoftmaxState state,
                                         float4 x) {
     if (dim == 0) states[row] = state;
-    *reinterpret_cast<float4*>(values + row * V::kHeadDim + dim) = x;
+    *reinterpret_cast<float4*>(values + row * V::kValueDim + dim) = x;
   }
 };
 
@@ -87,16 +81,18 @@ struct ClusterPartial {
 // rows' dimensions out. All threads of all CTAs of the cluster call.
 template <IsDecodeInstance V, typename Emit>
 __device__ __forceinline__ void MergeCluster(ClusterPartial<V> partial,
-                                             int num_rows, int num_splits,
-                                             int rank, Emit emit) {
+                                             const DecodeParams& p,
+                                             int num_rows, int rank,
+                                             Emit emit) {
   ClusterBarrier();
-  constexpr int kQuads = V::kHeadDim / 4;
+  const int num_splits = p.num_splits;
+  const int quads = V::kIsGeneral ? p.value_dim / 4 : V::kValueDim / 4;
   const uint32_t values = SharedAddress(partial.values);
   const uint32_t states = SharedAddress(partial.states);
   for (int i = static_cast<int>(threadIdx.x) * num_splits + rank;
-       i < num_rows * kQuads; i += V::kThreads * num_splits) {
-    const int row = i / kQuads;
-    const int dim = i % kQuads * 4;
+       i < num_rows * quads; i += V::kThreads * num_splits) {
+    const int row = i / quads;
+    const int dim = i % quads * 4;
     SoftmaxState parts[kMaxClusterSplits];
     float4 x[kMaxClusterSplits];
     SoftmaxState total;
@@ -107,7 +103,7 @@ __device__ __forceinline__ void MergeCluster(ClusterPartial<V> partial,
       parts[s] = LoadRemoteState(RemoteAddress(
           states + row * static_cast<int>(sizeof(SoftmaxState)), s));
       x[s] = LoadRemoteValues(RemoteAddress(
-          values + (row * V::kHeadDim + dim) * static_cast<int>(sizeof(float)),
+          values + (row * V::kValueDim + dim) * static_cast<int>(sizeof(float)),
           s));
     }
 #pragma unroll

@@ -3,64 +3,108 @@
 #ifndef PAGED_KERNELS_CUDA_DECODE_INSTANCE_CUH_
 #define PAGED_KERNELS_CUDA_DECODE_INSTANCE_CUH_
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
+#include <type_traits>
 
 #include "kernels/core/instance.h"
 #include "kernels/cuda/ptx.cuh"
 
 namespace paged {
 
+// A tile of keys or values, or the query, in shared memory: 16 rows of 16-byte
+// chunks, eight of which are permuted by the row so that neither cp.async nor
+// the loads of fragments meet in a bank.
+template <int kDim, int kElementBytes>
+struct TileLayout {
+  static constexpr int kRowBytes =
+      InstanceConfig::RowBytes(kDim, kElementBytes);
+  static constexpr int kTileBytes = kTileTokens * kRowBytes;
+  static constexpr int kChunkElements = 16 / kElementBytes;
+  static constexpr int kChunks = kDim / kChunkElements;
+  // Lanes that copy a row side by side: all its chunks where lanes divide
+  // evenly among rows, else four at a time.
+  static constexpr int kLanesPerRow = 32 % kChunks == 0 ? kChunks : 4;
+  static constexpr int kRowsPerCopy = 32 / kLanesPerRow;
+
+  // Fragments are read by ldmatrix, whose eight rows are neighbours; those of
+  // byte elements also by 16-byte loads of two rows at a time, four
+  // neighbouring chunks of each, so that neighbouring rows have to differ by
+  // four.
+  static __device__ __forceinline__ constexpr int Spread(int row) {
+    return kElementBytes == 1 ? (row & 1) << 2 | (row >> 1 & 3) : row & 7;
+  }
+
+  static __device__ __forceinline__ uint32_t Offset(int row, int chunk) {
+    return static_cast<uint32_t>(row * kRowBytes +
+                                 ((chunk ^ Spread(row)) * 16));
+  }
+
+  // From the place of (row, chunk) to that of (row + rows, chunk + chunks),
+  // without a register for each, where neither addition carries.
+  static __device__ __forceinline__ uint32_t Move(uint32_t place, int rows,
+                                                  int chunks) {
+    return (place ^
+            static_cast<uint32_t>((Spread(rows % 8) ^ chunks % 8) * 16)) +
+           static_cast<uint32_t>(rows * kRowBytes + chunks / 8 * 128);
+  }
+};
+
 template <std::size_t kIndex>
 struct DecodeInstance {
   static constexpr InstanceConfig kConfig = kInstances[kIndex];
 
-  using Element = DeviceElement<kConfig.element>;
-  static constexpr int kHeadDim = kConfig.head_dim;
+  static constexpr ElementKind kElement = kConfig.element;
+  static constexpr bool kIsGeneral = kConfig.is_general();
+  static constexpr bool kHasTensorCores = kConfig.has_tensor_cores();
+  static constexpr bool kHasByteElements = kConfig.has_byte_elements();
+  // Whether queries and outputs have the dtype of the cache, and no rules.
+  static constexpr bool kIsPlain = !kIsGeneral && !kHasByteElements;
+
+  static constexpr int kElementBytes = BytesOf(kElement);
+  using Storage = std::conditional_t<
+      kElementBytes == 1, uint8_t,
+      std::conditional_t<kElementBytes == 2, uint16_t, float>>;
+  static constexpr int kKeyDim = kConfig.key_dim;
+  static constexpr int kValueDim = kConfig.value_dim;
+  using Keys = TileLayout<kKeyDim, kElementBytes>;
+  using Values = TileLayout<kValueDim, kElementBytes>;
+  using Query = TileLayout<kKeyDim, 2>;
+
   static constexpr int kWarps = kConfig.shape.warps;
   static constexpr int kStages = kConfig.shape.stages;
   static constexpr int kThreads = kConfig.threads();
-  static constexpr int kRingBytes = kConfig.ring_bytes();
+  static constexpr int kMaxRows = kConfig.max_rows();
+  static constexpr int kStageBytes = kConfig.stage_bytes();
+  static constexpr int kWarpMergeBytes = kConfig.warp_merge_bytes();
+  static constexpr int kWorkBytes = kConfig.work_bytes();
   static constexpr int kSharedBytes = kConfig.shared_bytes();
+
+  // Larger queries are loaded from shared memory for each tile.
+  static constexpr bool kKeepsQuery = kKeyDim <= 192;
 
   // CTAs that should fit an SM: as many as the 228 KB of shared memory of an
   // sm_90 hold (1 KB of each is the system's), as long as the 65,536 registers
   // last. The accumulators and the query take 3 / 4 head_dim of a thread's;
   // below head_dim + 40 the loop spills. Between the two a third CTA of 4 warps
   // would fit at head_dim 128, and loses: 64 x 4096 with 8 kv heads are 1.3
-  // waves then instead of 1.9 (H200: 259.8 against 245.6 us).
+  // waves then instead of 1.9 (H200: 259.8 against 245.6 us). Rules of scores
+  // keep 32 more.
   static constexpr int kMinCtas = [] {
     const int by_shared = 228 * 1024 / (kSharedBytes + 1024);
-    const int by_registers = 65536 / ((kHeadDim + 64) * kThreads);
-    return by_shared < by_registers ? by_shared : by_registers;
+    const int registers = kHasTensorCores ? std::max(kKeyDim, kValueDim) + 64 +
+                                                (kIsGeneral ? 32 : 0)
+                                          : kValueDim / 4 + 128;
+    const int by_registers = 65536 / (registers * kThreads);
+    return std::max(1, std::min(by_shared, by_registers));
   }();
-
-  // A token's row of K or V in shared memory: 16-byte chunks, eight elements.
-  static constexpr int kRowBytes = kHeadDim * 2;
-  static constexpr int kChunksPerRow = kRowBytes / 16;
-  static constexpr int kTileBytes = kTileTokens * kRowBytes;
-  static constexpr int kStageBytes = kConfig.stage_bytes();
 };
 
 template <typename V>
 concept IsDecodeInstance = requires {
   { V::kConfig } -> std::convertible_to<InstanceConfig>;
 };
-
-// Byte offset of a chunk in a tile. The exclusive or spreads a column of
-// chunks over all banks, so that neither cp.async nor ldmatrix conflicts.
-//
-// Tiles are aligned to more than a row, so an address can be moved on without
-// computing it anew, which would cost a register for each:
-//   address of (row, chunk + c) = address of (row, chunk) ^ (c * 16)
-// where c has no bit of chunk, and
-//   address of (row + r, chunk) = (address of (row, chunk) ^ (r % 8 * 16))
-//                                 + r * kRowBytes
-// where r has no bit of row.
-template <IsDecodeInstance V>
-__device__ __forceinline__ uint32_t SwizzledOffset(int row, int chunk) {
-  return static_cast<uint32_t>(row * V::kRowBytes + ((chunk ^ (row & 7)) * 16));
-}
 
 }  // namespace paged
 

@@ -3,13 +3,17 @@
 #ifndef PAGED_KERNELS_CUDA_DECODE_KERNEL_CUH_
 #define PAGED_KERNELS_CUDA_DECODE_KERNEL_CUH_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <span>
 #include <utility>
 
 #include "kernels/core/partition.h"
+#include "kernels/core/visibility.h"
 #include "kernels/cuda/attend_range.cuh"
 #include "kernels/cuda/cluster_merge.cuh"
+#include "kernels/cuda/core_range.cuh"
 #include "kernels/cuda/epilogue.cuh"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/launch_kernel.cuh"
@@ -38,19 +42,35 @@ __device__ __forceinline__ Chunk LoadChunk(const Chunk* chunk) {
           place.x, place.y, place.z, place.w};
 }
 
+// Narrows the item to what its rows see, where the instance knows how, and
+// runs the instance's loop over it.
+template <IsDecodeInstance V, typename Emit>
+__device__ __forceinline__ void Attend(const DecodeParams& p, WorkItem& item,
+                                       int kv_head, char* shared, Emit emit) {
+  if constexpr (V::kIsGeneral) {
+    NarrowToVisible(p, item);
+    if (item.num_rows == 0) return;
+  }
+  if constexpr (V::kHasTensorCores) {
+    AttendRange<V>(p, item, kv_head, shared, emit);
+  } else {
+    AttendOnCores<V>(p, item, kv_head, shared, emit);
+  }
+}
+
 // v1: the whole context, straight to the output.
 template <IsDecodeInstance V>
 __device__ __forceinline__ void V1Program(const DecodeParams& p) {
   extern __shared__ __align__(1024) char shared[];
   WaitForGridBefore();
   const auto [index, kv_head] = ThisProgram(p);
-  const WorkItem item = WholeItemAt(p, index);
-  AttendRange<V>(p, item, kv_head, shared,
-                 [&](int row, int dim, SoftmaxState state, float4 values) {
-                   StoreOutput<typename V::Element>(p, item.table_row, kv_head,
-                                                    item.first_row + row, dim,
-                                                    state, values);
-                 });
+  WorkItem item = WholeItemAt(p, index);
+  Attend<V>(p, item, kv_head, shared,
+            [&](int row, int dim, SoftmaxState state, float4 values) {
+              StoreOutput<OutputOf<V>>(p, item.table_row, kv_head,
+                                       item.first_row + row, dim, state,
+                                       values);
+            });
 }
 
 template <IsDecodeInstance V>
@@ -65,12 +85,11 @@ __device__ __forceinline__ void SplitKProgram(const DecodeParams& p) {
   extern __shared__ __align__(1024) char shared[];
   WaitForGridBefore();
   const auto [index, kv_head] = ThisProgram(p);
-  const WorkItem item = SplitItemAt(p, index, static_cast<int>(blockIdx.y));
-  AttendRange<V>(p, item, kv_head, shared,
-                 [&](int row, int dim, SoftmaxState state, float4 values) {
-                   StorePartial(p, item.partial, kv_head, row, dim, state,
-                                values);
-                 });
+  WorkItem item = SplitItemAt(p, index, static_cast<int>(blockIdx.y));
+  Attend<V>(p, item, kv_head, shared,
+            [&](int row, int dim, SoftmaxState state, float4 values) {
+              StorePartial(p, item.partial, kv_head, row, dim, state, values);
+            });
 }
 
 template <IsDecodeInstance V>
@@ -87,17 +106,17 @@ __global__ void __launch_bounds__(V::kThreads, V::kMinCtas)
   WaitForGridBefore();
   const auto [index, kv_head] = ThisProgram(p);
   const int split = static_cast<int>(blockIdx.y);
-  const WorkItem item = SplitItemAt(p, index, split);
+  WorkItem item = SplitItemAt(p, index, split);
   ClusterPartial<V> partial(shared);
-  AttendRange<V>(p, item, kv_head, shared,
-                 [&](int row, int dim, SoftmaxState state, float4 values) {
-                   partial.Store(row, dim, state, values);
-                 });
-  MergeCluster<V>(partial, item.num_rows, p.num_splits, split,
+  Attend<V>(p, item, kv_head, shared,
+            [&](int row, int dim, SoftmaxState state, float4 values) {
+              partial.Store(row, dim, state, values);
+            });
+  MergeCluster<V>(partial, p, item.num_rows, split,
                   [&](int row, int dim, SoftmaxState state, float4 values) {
-                    StoreOutput<typename V::Element>(p, item.table_row, kv_head,
-                                                     item.first_row + row, dim,
-                                                     state, values);
+                    StoreOutput<OutputOf<V>>(p, item.table_row, kv_head,
+                                             item.first_row + row, dim, state,
+                                             values);
                   });
 }
 
@@ -127,8 +146,8 @@ __device__ __forceinline__ void ReduceItem(const DecodeParams& p,
                                            const WorkItem& item, int kv_head) {
   for (int row = static_cast<int>(threadIdx.x) / 32; row < item.num_rows;
        row += V::kWarps) {
-    ReduceRow<typename V::Element>(p, parts, item.table_row, kv_head, row,
-                                   item.first_row + row);
+    ReduceRow<OutputOf<V>>(p, parts, item.table_row, kv_head, row,
+                           item.first_row + row);
   }
 }
 
@@ -140,12 +159,11 @@ __global__ void __launch_bounds__(V::kThreads, V::kMinCtas)
   extern __shared__ __align__(1024) char shared[];
   WaitForGridBefore();
   const auto [index, kv_head] = ThisProgram(p);
-  const WorkItem item = SplitItemAt(p, index, static_cast<int>(blockIdx.y));
-  AttendRange<V>(p, item, kv_head, shared,
-                 [&](int row, int dim, SoftmaxState state, float4 values) {
-                   StorePartial(p, item.partial, kv_head, row, dim, state,
-                                values);
-                 });
+  WorkItem item = SplitItemAt(p, index, static_cast<int>(blockIdx.y));
+  Attend<V>(p, item, kv_head, shared,
+            [&](int row, int dim, SoftmaxState state, float4 values) {
+              StorePartial(p, item.partial, kv_head, row, dim, state, values);
+            });
   if (!IsLastToArrive(p.arrivals + blockIdx.x, gridDim.y, shared)) return;
   ReduceItem<V>(p, SplitPartials(p, index), item, kv_head);
 }
@@ -164,18 +182,17 @@ __global__ void __launch_bounds__(V::kThreads, V::kMinCtas)
   const int num_chunks = __ldg(&p.schedule.header->num_chunks);
   const Chunk chunk = LoadChunk(p.schedule.chunks + rows.rest);
   if (static_cast<int>(rows.rest) >= num_chunks) return;
-  const WorkItem item = ChunkItem(p, chunk, rows);
-  AttendRange<V>(
-      p, item, kv_head, shared,
-      [&](int row, int dim, SoftmaxState state, float4 values) {
-        if (item.is_whole) {
-          StoreOutput<typename V::Element>(p, item.table_row, kv_head,
-                                           item.first_row + row, dim, state,
-                                           values);
-        } else {
-          StorePartial(p, item.partial, kv_head, row, dim, state, values);
-        }
-      });
+  WorkItem item = ChunkItem(p, chunk, rows);
+  Attend<V>(p, item, kv_head, shared,
+            [&](int row, int dim, SoftmaxState state, float4 values) {
+              if (item.is_whole) {
+                StoreOutput<OutputOf<V>>(p, item.table_row, kv_head,
+                                         item.first_row + row, dim, state,
+                                         values);
+              } else {
+                StorePartial(p, item.partial, kv_head, row, dim, state, values);
+              }
+            });
   if (item.is_whole) return;
   const PartialRange parts = ChunkPartials(p, chunk, rows.row_tile);
   if (!IsLastToArrive(p.arrivals + parts.first * p.num_kv_heads + kv_head,
@@ -257,15 +274,31 @@ DecodeKernel KernelOf() {
            reinterpret_cast<const void*>(&ChunkKernel<V>)}};
 }
 
-// kInstances lists the elements one after another.
-inline constexpr std::size_t kInstancesPerElement =
-    kInstances.size() / kInstanceElements.size();
+// The instances of an element and a kind, in the order of kInstances.
+template <ElementKind kElement, InstanceKind kKind>
+constexpr auto IndicesOf() {
+  constexpr auto is_one = [](const InstanceConfig& config) {
+    return config.element == kElement && config.kind == kKind;
+  };
+  std::array<std::size_t,
+             std::count_if(kInstances.begin(), kInstances.end(), is_one)>
+      indices{};
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < kInstances.size(); ++i) {
+    if (is_one(kInstances[i])) indices[count++] = i;
+  }
+  return indices;
+}
 
-// The instances of the kElement-th element.
-template <std::size_t kElement, std::size_t... kIndex>
-auto KernelsOf(std::index_sequence<kIndex...>) {
-  return std::array{
-      KernelOf<DecodeInstance<kElement * kInstancesPerElement + kIndex>>()...};
+template <ElementKind kElement, InstanceKind kKind>
+std::span<const DecodeKernel> KernelsOf() {
+  static constexpr auto kIndices = IndicesOf<kElement, kKind>();
+  static const auto kernels =
+      []<std::size_t... kI>(std::index_sequence<kI...>) {
+    return std::array{KernelOf<DecodeInstance<kIndices[kI]>>()...};
+  }
+  (std::make_index_sequence<kIndices.size()>{});
+  return kernels;
 }
 
 }  // namespace paged

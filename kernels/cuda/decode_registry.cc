@@ -8,7 +8,11 @@ namespace paged {
 std::span<const DecodeKernel> DecodeKernels() {
   static const std::vector<DecodeKernel> all = [] {
     std::vector<DecodeKernel> kernels;
-    for (auto part : {DecodeKernelsF16(), DecodeKernelsBF16()}) {
+    kernels.reserve(kInstances.size());
+    for (auto part :
+         {PlainKernelsF16(), GeneralKernelsF16(), PlainKernelsBF16(),
+          GeneralKernelsBF16(), PlainKernelsE4M3(), GeneralKernelsE4M3(),
+          GeneralKernelsE5M2(), GeneralKernelsInt8(), CoreKernels()}) {
       kernels.insert(kernels.end(), part.begin(), part.end());
     }
     return kernels;
@@ -16,15 +20,11 @@ std::span<const DecodeKernel> DecodeKernels() {
   return all;
 }
 
-const DecodeKernel* FindDecodeKernel(ElementKind element, int head_dim,
-                                     InstanceShape shape) {
+const DecodeKernel* FindDecodeKernel(const InstanceConfig& config) {
   const auto kernels = DecodeKernels();
-  const auto found = std::find_if(kernels.begin(), kernels.end(),
-                                  [&](const DecodeKernel& kernel) {
-                                    return kernel.config.element == element &&
-                                           kernel.config.head_dim == head_dim &&
-                                           kernel.config.shape == shape;
-                                  });
+  const auto found = std::find_if(
+      kernels.begin(), kernels.end(),
+      [&](const DecodeKernel& kernel) { return kernel.config == config; });
   return found == kernels.end() ? nullptr : &*found;
 }
 

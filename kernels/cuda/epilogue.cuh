@@ -3,11 +3,14 @@
 #define PAGED_KERNELS_CUDA_EPILOGUE_CUH_
 
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/core/kernel_params.h"
 #include "kernels/core/online_softmax.h"
 #include "kernels/core/partition.h"
-#include "kernels/cuda/ptx.cuh"
+#include "kernels/core/score_rules.h"
+#include "kernels/cuda/any_element.cuh"
+#include "kernels/cuda/decode_instance.cuh"
 
 namespace paged {
 
@@ -25,21 +28,58 @@ __device__ __forceinline__ void AddWeighted(float weight, float part_sum,
   sum.w += weight * part.w;
 }
 
-// Normalises four dimensions of one row, and stores them with 8 bytes; the
-// row's first thread stores the lse.
-template <typename Element>
+// How rows end where nothing but their sum divides them: in the dtype of the
+// instance.
+template <ElementKind kQuery>
+struct PlainOutput {
+  static __device__ __forceinline__ RowEnd EndOf(const DecodeParams&,
+                                                 SoftmaxState state, int) {
+    return {InverseSum(state), Lse(state)};
+  }
+  static __device__ __forceinline__ int64_t Offset(const DecodeParams& p,
+                                                   int seq, RowPlace place) {
+    return OffsetOf(p.output, seq, place.token, place.q_head);
+  }
+  static __device__ __forceinline__ void Store(const DecodeParams& p,
+                                               int64_t index, float4 x) {
+    StoreAny(kQuery, p.output.data, index, x);
+  }
+};
+
+// The same with everything that a problem may have.
+struct GeneralOutput {
+  static __device__ __forceinline__ RowEnd EndOf(const DecodeParams& p,
+                                                 SoftmaxState state,
+                                                 int q_head) {
+    return paged::EndOf(p.rules, state, q_head);
+  }
+  static __device__ __forceinline__ int64_t Offset(const DecodeParams& p,
+                                                   int seq, RowPlace place) {
+    return RowOffset(p, p.output, seq, place);
+  }
+  static __device__ __forceinline__ void Store(const DecodeParams& p,
+                                               int64_t index, float4 x) {
+    StoreAny(p.query_element, p.output.data, index, x);
+  }
+};
+
+template <IsDecodeInstance V>
+using OutputOf =
+    std::conditional_t<V::kIsPlain, PlainOutput<V::kElement>, GeneralOutput>;
+
+// Normalises four dimensions of one row, and stores them at once; the row's
+// first thread stores the lse.
+template <typename Output>
 __device__ __forceinline__ void StoreOutput(const DecodeParams& p, int seq,
                                             int kv_head, int row, int dim,
                                             SoftmaxState state, float4 x) {
   const RowPlace place = RowPlaceOf(p, kv_head, row);
-  const float scale = InverseSum(state);
-  uint2 packed = {Element::Pack(x.x * scale, x.y * scale),
-                  Element::Pack(x.z * scale, x.w * scale)};
-  if (IsEmpty(state)) packed = {0u, 0u};
-  uint16_t* output = static_cast<uint16_t*>(p.output.data) +
-                     OffsetOf(p.output, seq, place.token, place.q_head) + dim;
-  *reinterpret_cast<uint2*>(output) = packed;
-  if (dim == 0 && p.lse != nullptr) p.lse[LseIndex(p, seq, place)] = Lse(state);
+  const RowEnd end = Output::EndOf(p, state, place.q_head);
+  const float scale = end.factor * HeadScale(p.value_scales, kv_head);
+  float4 result = {x.x * scale, x.y * scale, x.z * scale, x.w * scale};
+  if (IsEmpty(state)) result = {0.0f, 0.0f, 0.0f, 0.0f};
+  Output::Store(p, Output::Offset(p, seq, place) + dim, result);
+  if (dim == 0 && p.lse != nullptr) p.lse[LseIndex(p, seq, place)] = end.lse;
 }
 
 // Stores four dimensions of a partial's row, unnormalised.

@@ -1,5 +1,7 @@
 // The ceiling: the loads of decode, through the same rings, without its
 // arithmetic; and the values that benchmarks feed to both.
+#include <cuda_fp8.h>
+
 #include <array>
 #include <cstddef>
 #include <utility>
@@ -24,8 +26,9 @@ __global__ void __launch_bounds__(V::kThreads)
   const auto [index, kv_head] = ThisProgram(p);
   const bool has_schedule = p.max_chunks > 0;
   if (has_schedule && static_cast<int64_t>(index) >= NumChunkItems(p)) return;
-  const WorkItem item =
+  WorkItem item =
       has_schedule ? ChunkItemAt(p, index) : SplitItemAt(p, index, blockIdx.y);
+  if constexpr (V::kIsGeneral) NarrowToVisible(p, item);
   KvRing<V> ring(p, item, kv_head, shared);
   ring.Fill();
   uint32_t seen = 0;
@@ -58,44 +61,71 @@ cudaError_t LaunchGatherOf(const DecodeParams& p, bool starts_early,
                       stream, p, sink);
 }
 
-// Bytes are bytes: the instances of the first element serve all.
-template <std::size_t... kIndex>
-constexpr std::array<GatherLaunch, sizeof...(kIndex)> LaunchesOf(
-    std::index_sequence<kIndex...>) {
-  return {&LaunchGatherOf<DecodeInstance<kIndex>>...};
+// Bytes are bytes: the instances of one element serve all of its size.
+template <ElementKind kElement, InstanceKind kKind>
+GatherLaunch LaunchOf(const InstanceConfig& config) {
+  static constexpr auto kIndices = IndicesOf<kElement, kKind>();
+  return [&]<std::size_t... kI>(std::index_sequence<kI...>) {
+    GatherLaunch found = nullptr;
+    ((found = kInstances[kIndices[kI]].key_dim == config.key_dim &&
+                      kInstances[kIndices[kI]].value_dim == config.value_dim &&
+                      kInstances[kIndices[kI]].shape == config.shape
+                  ? &LaunchGatherOf<DecodeInstance<kIndices[kI]>>
+                  : found),
+     ...);
+    return found;
+  }
+  (std::make_index_sequence<kIndices.size()>{});
 }
 
-template <typename Element>
-__global__ void FillKernel(uint16_t* data, int64_t count, uint32_t seed) {
+GatherLaunch LaunchOf(const InstanceConfig& config) {
+  if (!config.has_tensor_cores()) return nullptr;
+  const bool is_plain = config.kind == InstanceKind::kPlain;
+  if (config.has_byte_elements()) {
+    return is_plain
+               ? LaunchOf<ElementKind::kE4M3, InstanceKind::kPlain>(config)
+               : LaunchOf<ElementKind::kE4M3, InstanceKind::kGeneral>(config);
+  }
+  return is_plain ? LaunchOf<ElementKind::kF16, InstanceKind::kPlain>(config)
+                  : LaunchOf<ElementKind::kF16, InstanceKind::kGeneral>(config);
+}
+
+__device__ __forceinline__ void StoreElement(ElementKind element, void* data,
+                                             int64_t index, float x) {
+  if (element == ElementKind::kInt8) {
+    static_cast<int8_t*>(data)[index] = static_cast<int8_t>(x * 8.0f);
+  } else if (BytesOf(element) == 1) {
+    static_cast<__nv_fp8_storage_t*>(data)[index] = __nv_cvt_float_to_fp8(
+        x, __NV_SATFINITE,
+        element == ElementKind::kE4M3 ? __NV_E4M3 : __NV_E5M2);
+  } else {
+    StoreOne(element, data, index, x);
+  }
+}
+
+__global__ void FillKernel(ElementKind element, void* data, int64_t count,
+                           uint32_t seed) {
   const int64_t stride = int64_t{gridDim.x} * blockDim.x;
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count;
        i += stride) {
-    data[i] = static_cast<uint16_t>(Element::Pack(HashUniform(seed, i), 0.0f));
+    StoreElement(element, data, i, HashElement(element, seed, i));
   }
 }
 
 }  // namespace
 
-cudaError_t LaunchGather(int head_dim, InstanceShape shape,
-                         const DecodeParams& p, bool starts_early,
-                         uint32_t* sink, cudaStream_t stream) {
-  static constexpr auto kLaunches =
-      LaunchesOf(std::make_index_sequence<kInstancesPerElement>{});
-  for (std::size_t i = 0; i < kLaunches.size(); ++i) {
-    if (kInstances[i].head_dim == head_dim && kInstances[i].shape == shape) {
-      return kLaunches[i](p, starts_early, sink, stream);
-    }
-  }
-  return cudaErrorInvalidValue;
+cudaError_t LaunchGather(const InstanceConfig& config, const DecodeParams& p,
+                         bool starts_early, uint32_t* sink,
+                         cudaStream_t stream) {
+  const GatherLaunch launch = LaunchOf(config);
+  if (launch == nullptr) return cudaErrorInvalidValue;
+  return launch(p, starts_early, sink, stream);
 }
 
 cudaError_t LaunchFill(ElementKind element, void* data, int64_t count,
                        uint32_t seed, cudaStream_t stream) {
-  auto* kernel = element == ElementKind::kF16
-                     ? &FillKernel<DeviceElement<ElementKind::kF16>>
-                     : &FillKernel<DeviceElement<ElementKind::kBF16>>;
-  return LaunchKernel(kernel, {.grid = dim3(1024), .threads = 256}, stream,
-                      static_cast<uint16_t*>(data), count, seed);
+  return LaunchKernel(&FillKernel, {.grid = dim3(1024), .threads = 256}, stream,
+                      element, data, count, seed);
 }
 
 }  // namespace paged

@@ -13,47 +13,53 @@
 
 #include "kernels/core/kernel_params.h"
 #include "kernels/core/partition.h"
+#include "kernels/core/visibility.h"
 #include "kernels/cuda/decode_instance.cuh"
 
 namespace paged {
 
 template <IsDecodeInstance V>
 class KvRing {
+  using Keys = typename V::Keys;
+  using Values = typename V::Values;
+  using Storage = typename V::Storage;
+
  public:
   // A tile that has arrived: its number in the sequence, and the shared
-  // addresses of its keys and values, rows as SwizzledOffset.
+  // addresses of its keys, its values and, where each token has its own, the
+  // scales [2, kTileTokens] of both.
   struct Tile {
     int index;
     uint32_t keys;
     uint32_t values;
+    uint32_t scales;
   };
 
   __device__ KvRing(const DecodeParams& p, const WorkItem& item, int kv_head,
                     void* shared)
       : p_(p),
+        item_(item),
+        kv_head_(kv_head),
         table_(p.block_tables + item.table_row * p.block_table_stride),
-        context_len_(item.context_len),
         first_tile_(item.first_tile +
                     static_cast<int>(threadIdx.x) / 32 * item.tile_step),
-        last_tile_(item.last_tile),
         tile_step_(V::kWarps * item.tile_step),
         tiles_per_block_(
             p.block_size % kTileTokens == 0 ? p.block_size / kTileTokens : 0),
         lane_(static_cast<int>(threadIdx.x) % 32),
         ring_(SharedAddress(shared) +
-              threadIdx.x / 32 * (V::kStages * V::kStageBytes)) {
-    const int chunk = lane_ % V::kChunksPerRow;
-    keys_ = static_cast<const uint16_t*>(p.key.data) +
-            kv_head * p.key.head_stride + chunk * 8;
-    values_ = static_cast<const uint16_t*>(p.value.data) +
-              kv_head * p.value.head_stride + chunk * 8;
+              threadIdx.x / 32 * (V::kStages * V::kStageBytes)),
+        has_whole_tiles_(tiles_per_block_ != 0 && HasVectors(p)) {
+    keys_ = HeadOf(p.key);
+    values_ = HeadOf(p.value);
+    if constexpr (V::kIsGeneral) ZeroPadding();
     block_ids_ = LookUp(lane_);
     next_block_ids_ = LookUp(32 + lane_);
   }
 
   // Whether the warp has a tile to wait for.
   __device__ __forceinline__ bool HasTile() const {
-    return TileAt(issued_ - (V::kStages - 1)) < last_tile_;
+    return TileAt(issued_ - (V::kStages - 1)) < item_.last_tile;
   }
 
   // Starts the loads of all stages but one. Call once, before anything else.
@@ -64,15 +70,15 @@ class KvRing {
 
   // Starts the load of the next tile, if there is one.
   __device__ __forceinline__ void IssueNext() {
-    const int tile = TileAt(issued_);
-    if (tile < last_tile_) {
+    const int count = TileAt(issued_);
+    if (count < item_.last_tile) {
       const uint32_t stage = ring_ + stage_ * V::kStageBytes;
       const int block = __shfl_sync(kAllLanes, block_ids_, issued_ % 32);
-      if (tiles_per_block_ != 0 &&
-          tile * kTileTokens <= context_len_ - kTileTokens) {
+      const int tile = InSequence(count);
+      if (has_whole_tiles_ && IsAllVisible(tile)) {
         IssueWhole(stage, tile, block);
       } else {
-        IssueRows(stage, tile);
+        IssueVisible(stage, tile);
       }
     }
     CommitCopies();  // an empty group keeps the count of groups in step
@@ -90,7 +96,8 @@ class KvRing {
     __syncwarp();
     // The stage that comes next in the ring is the one filled first.
     const uint32_t stage = ring_ + stage_ * V::kStageBytes;
-    return {TileAt(issued_ - V::kStages), stage, stage + V::kTileBytes};
+    return {InSequence(TileAt(issued_ - V::kStages)), stage,
+            stage + Keys::kTileBytes, stage + kScaleOffset};
   }
 
   // Gives the tile of the last Wait back.
@@ -100,18 +107,67 @@ class KvRing {
   __device__ __forceinline__ void Drain() { WaitForCopies<0>(); }
 
  private:
-  static constexpr int kRowsPerCopy = 32 / V::kChunksPerRow;
+  static constexpr int kScaleOffset = Keys::kTileBytes + Values::kTileBytes;
+
+  // Rows of bytes need not begin at a multiple of 16 of them, nor end there.
+  static __device__ __forceinline__ bool HasVectors(const DecodeParams& p) {
+    if constexpr (V::kIsGeneral && V::kHasByteElements) {
+      const int64_t all = p.key.block_stride | p.key.slot_stride |
+                          p.key.head_stride | p.value.block_stride |
+                          p.value.slot_stride | p.value.head_stride |
+                          p.key_dim | p.value_dim;
+      return all % 16 == 0;
+    } else {
+      return true;
+    }
+  }
+
+  __device__ __forceinline__ const Storage* HeadOf(const KvView& view) const {
+    return static_cast<const Storage*>(view.data) + kv_head_ * view.head_stride;
+  }
+
+  // What the products read of a row past its end is 0 in the query, and must
+  // not be NaN here.
+  __device__ __forceinline__ void ZeroPadding() {
+    constexpr int kStep = V::kHasByteElements ? 64 : 16;
+    if (p_.key_dim % kStep == 0) return;
+    for (int i = lane_ * 16; i < V::kStages * V::kStageBytes; i += 32 * 16) {
+      StoreZeros16(ring_ + i);
+    }
+    __syncwarp();
+  }
 
   // The warp's `count`-th tile.
   __device__ __forceinline__ int TileAt(int count) const {
     return first_tile_ + count * tile_step_;
   }
 
+  __device__ __forceinline__ int InSequence(int tile) const {
+    if constexpr (V::kIsGeneral) return SequenceTile(item_, tile);
+    return tile;
+  }
+
+  // Whether some row sees the token at `position`: nothing is read of others.
+  __device__ __forceinline__ bool IsVisible(int position) const {
+    if constexpr (V::kIsGeneral) return Sees(item_.visible, position);
+    return position < item_.context_len;
+  }
+
+  __device__ __forceinline__ bool IsAllVisible(int tile) const {
+    const int begin = tile * kTileTokens;
+    if constexpr (V::kIsGeneral) {
+      const VisibleTokens& visible = item_.visible;
+      return (begin >= visible.begin && begin <= visible.end - kTileTokens) ||
+             begin <= visible.sink_end - kTileTokens;
+    }
+    return begin <= item_.context_len - kTileTokens;
+  }
+
   // Its block, where a block holds whole tiles. The capacity bounds it, not
   // the context, so that the first look-up need not wait for the length; what
   // lies past the context is loaded and never used.
   __device__ __forceinline__ int LookUp(int count) const {
-    const int tile = TileAt(count);
+    const int tile = InSequence(TileAt(count));
     if (tiles_per_block_ == 0 || tile >= NumTiles(p_.max_context_len)) return 0;
     return __ldg(table_ + BlockOf(tile));
   }
@@ -120,64 +176,126 @@ class KvRing {
     return tiles_per_block_ == 1 ? tile : tile / tiles_per_block_;
   }
 
-  // A tile of 16 live tokens in one block.
+  // A tile of 16 visible tokens in one block.
   __device__ __forceinline__ void IssueWhole(uint32_t stage, int tile,
                                              int block) {
     const int first_slot =
         (tile - BlockOf(tile) * tiles_per_block_) * kTileTokens;
-    const int row = lane_ / V::kChunksPerRow;
-    const uint32_t first_place =
-        stage + SwizzledOffset<V>(row, lane_ % V::kChunksPerRow);
-    const uint16_t* key = keys_ + OffsetOf(p_.key, block, first_slot + row, 0);
-    const uint16_t* value =
-        values_ + OffsetOf(p_.value, block, first_slot + row, 0);
+    IssueRows<Keys>(stage, keys_, p_.key, block, first_slot, p_.key_dim);
+    IssueRows<Values>(stage + Keys::kTileBytes, values_, p_.value, block,
+                      first_slot, p_.value_dim);
+    IssueScales(stage, block, first_slot + lane_ % kTileTokens, true);
+  }
+
+  template <typename Layout>
+  __device__ __forceinline__ void IssueRows(uint32_t target,
+                                            const Storage* head,
+                                            const KvView& view, int block,
+                                            int first_slot, int dim) {
+    const int row = lane_ / Layout::kLanesPerRow;
+    const int chunk = lane_ % Layout::kLanesPerRow;
+    const int num_chunks =
+        V::kIsGeneral ? dim / Layout::kChunkElements : Layout::kChunks;
+    const uint32_t first = target + Layout::Offset(row, chunk);
+    const Storage* source = head + OffsetOf(view, block, first_slot + row, 0) +
+                            chunk * Layout::kChunkElements;
 #pragma unroll
-    for (int r = 0; r < kTileTokens; r += kRowsPerCopy) {
-      const uint32_t place = (first_place ^ (r % 8 * 16)) + r * V::kRowBytes;
-      CopyAsync16(place, key);
-      CopyAsync16(place + V::kTileBytes, value);
-      key += kRowsPerCopy * p_.key.slot_stride;
-      value += kRowsPerCopy * p_.value.slot_stride;
+    for (int r = 0; r < kTileTokens; r += Layout::kRowsPerCopy) {
+#pragma unroll
+      for (int c = 0; c < Layout::kChunks; c += Layout::kLanesPerRow) {
+        if (chunk + c < num_chunks) {
+          CopyAsync16(Layout::Move(first, r, c),
+                      source + c * Layout::kChunkElements);
+        }
+      }
+      source += Layout::kRowsPerCopy * view.slot_stride;
     }
   }
 
-  // Any tile. Rows past the context become zeros: nothing is read for them,
+  // Any tile. Rows that nobody sees become zeros: nothing is read for them,
   // neither from the table nor from the pool.
-  __device__ __forceinline__ void IssueRows(uint32_t stage, int tile) {
+  __device__ __forceinline__ void IssueVisible(uint32_t stage, int tile) {
     // Lane l and lane l + 16 find token l of the tile.
     const int token = tile * kTileTokens + lane_ % kTileTokens;
+    const bool is_visible = IsVisible(token);
     const SlotPlace place = PlaceOf(token, p_.block_size);
-    const int block =
-        token < context_len_ ? __ldg(table_ + place.logical_block) : 0;
+    const int block = is_visible ? __ldg(table_ + place.logical_block) : 0;
+    IssueVisibleRows<Keys>(stage, keys_, p_.key, block, place.slot, tile,
+                           V::kIsGeneral ? p_.key_dim : V::kKeyDim);
+    IssueVisibleRows<Values>(stage + Keys::kTileBytes, values_, p_.value, block,
+                             place.slot, tile,
+                             V::kIsGeneral ? p_.value_dim : V::kValueDim);
+    IssueScales(stage, block, place.slot, is_visible);
+  }
+
+  template <typename Layout>
+  __device__ __forceinline__ void IssueVisibleRows(uint32_t target,
+                                                   const Storage* head,
+                                                   const KvView& view,
+                                                   int block, int slot,
+                                                   int tile, int dim) {
+    const int chunk = lane_ % Layout::kLanesPerRow;
 #pragma unroll 1
-    for (int r = 0; r < kTileTokens; r += kRowsPerCopy) {
-      const int row = r + lane_ / V::kChunksPerRow;
+    for (int r = 0; r < kTileTokens; r += Layout::kRowsPerCopy) {
+      const int row = r + lane_ / Layout::kLanesPerRow;
       const int row_block = __shfl_sync(kAllLanes, block, row);
-      const int row_slot = __shfl_sync(kAllLanes, place.slot, row);
-      const bool is_live = tile * kTileTokens + row < context_len_;
-      const int64_t key =
-          is_live ? OffsetOf(p_.key, row_block, row_slot, 0) : 0;
-      const int64_t value =
-          is_live ? OffsetOf(p_.value, row_block, row_slot, 0) : 0;
-      const uint32_t target =
-          stage + SwizzledOffset<V>(row, lane_ % V::kChunksPerRow);
-      CopyAsync16OrZero(target, keys_ + key, is_live ? 16 : 0);
-      CopyAsync16OrZero(target + V::kTileBytes, values_ + value,
-                        is_live ? 16 : 0);
+      const int row_slot = __shfl_sync(kAllLanes, slot, row);
+      const bool is_visible = IsVisible(tile * kTileTokens + row);
+      const Storage* source =
+          head + (is_visible ? OffsetOf(view, row_block, row_slot, 0) : 0);
+#pragma unroll 1
+      for (int c = chunk; c * Layout::kChunkElements < dim;
+           c += Layout::kLanesPerRow) {
+        IssueChunk(target + Layout::Offset(row, c),
+                   source + c * Layout::kChunkElements,
+                   is_visible ? dim - c * Layout::kChunkElements : 0);
+      }
+    }
+  }
+
+  // A chunk of which `elements` are there; none of them, or at least half.
+  __device__ __forceinline__ void IssueChunk(uint32_t target,
+                                             const Storage* source,
+                                             int elements) {
+    if constexpr (V::kIsGeneral && V::kHasByteElements) {
+      if (!has_whole_tiles_) {
+        CopyAsync8OrZero(target, source, elements >= 8 ? 8 : 0);
+        CopyAsync8OrZero(target + 8, source + 8, elements >= 16 ? 8 : 0);
+        return;
+      }
+    }
+    CopyAsync16OrZero(target, source, elements > 0 ? 16 : 0);
+  }
+
+  // A lane's scale: the key's of token `lane` of the tile, or the value's of
+  // token `lane - 16`.
+  __device__ __forceinline__ void IssueScales(uint32_t stage, int block,
+                                              int slot, bool is_visible) {
+    if constexpr (V::kIsGeneral && V::kHasByteElements) {
+      const KvScales& scales =
+          lane_ < kTileTokens ? p_.key_scales : p_.value_scales;
+      if (!AreByToken(scales)) return;
+      const int64_t offset = block * scales.block_stride +
+                             slot * scales.slot_stride +
+                             kv_head_ * scales.head_stride;
+      CopyAsync4OrZero(stage + kScaleOffset + lane_ * 4,
+                       scales.data + (is_visible ? offset : 0),
+                       is_visible ? 4 : 0);
     }
   }
 
   const DecodeParams& p_;
+  const WorkItem& item_;
+  int kv_head_;
   const int32_t* table_;
-  int context_len_;
   int first_tile_;  // of this warp
-  int last_tile_;
   int tile_step_;
   int tiles_per_block_;  // 0 when tiles straddle blocks
   int lane_;
   uint32_t ring_;
-  const uint16_t* keys_;  // of this kv head, at this lane's chunk
-  const uint16_t* values_;
+  bool has_whole_tiles_;  // in one block, with rows of 16-byte chunks
+  const Storage* keys_;   // of this kv head
+  const Storage* values_;
   int block_ids_;  // of tile 32 n + lane of this warp
   int next_block_ids_;
   int issued_ = 0;  // tiles, those past the range included

@@ -15,7 +15,9 @@
 #include "kernels/core/dtype.h"
 #include "kernels/core/instance.h"
 #include "kernels/core/kernel_params.h"
+#include "kernels/core/merge_params.h"
 #include "kernels/core/schedule.h"
+#include "kernels/core/table_check.h"
 #include "kernels/core/table_fill.h"
 #include "kernels/core/table_params.h"
 
@@ -31,7 +33,7 @@ enum class KernelEnding : uint8_t {
 };
 inline constexpr int kNumKernelEndings = 5;
 
-// One compiled instance. The cache, the query and the output share its dtype.
+// One compiled instance.
 struct DecodeKernel {
   using Launcher = cudaError_t (*)(const DecodeParams&, bool starts_early,
                                    cudaStream_t);
@@ -50,26 +52,36 @@ struct DecodeKernel {
   }
 };
 
-// All of them, in the order of kInstances.
+// One for each of kInstances.
 std::span<const DecodeKernel> DecodeKernels();
 
 // Null when there is no such instance.
-const DecodeKernel* FindDecodeKernel(ElementKind element, int head_dim,
-                                     InstanceShape shape);
+const DecodeKernel* FindDecodeKernel(const InstanceConfig& config);
 
 // Loads the kernels on the current device and raises their shared memory
 // limit, once per (kernel, device) and before the first launch.
 cudaError_t PrepareDecodeKernel(const DecodeKernel& kernel);
 
 // The second pass: partials to output and lse.
-cudaError_t LaunchReduceSplits(ElementKind output, const DecodeParams& params,
-                               cudaStream_t stream);
-cudaError_t PrepareReduceSplits(ElementKind output);
+cudaError_t LaunchReduceSplits(const DecodeParams& params, cudaStream_t stream);
+cudaError_t PrepareReduceSplits(const DecodeParams& params);
 
 // Makes the list of chunks that decode kernels of the same lengths read.
 cudaError_t LaunchMakeSchedule(const ScheduleParams& params,
                                cudaStream_t stream);
 cudaError_t PrepareMakeSchedule();
+
+// Merges two results whose elements are of one kind: fp16, bf16 or fp32.
+cudaError_t LaunchMerge(ElementKind element, const MergeParams& params,
+                        cudaStream_t stream);
+
+// What LaunchCheckTables leaves in device memory.
+struct TableCheckResult {
+  uint32_t first;    // sequence with a fault; its own
+  TableFault fault;  // the first, in the order of sequences
+};
+cudaError_t LaunchCheckTables(const DecodeParams& params, int64_t num_blocks,
+                              TableCheckResult* result, cudaStream_t stream);
 
 cudaError_t LaunchAppendKv(const AppendParams& params, cudaStream_t stream);
 // One launch for up to some thousand moves that do not meet, and one for up to
@@ -85,14 +97,15 @@ cudaError_t LaunchBatchTable(const BatchTableParams& params,
 // A batch's table from CSR or from lists of blocks.
 cudaError_t LaunchFillTable(const TableFillParams& params, cudaStream_t stream);
 
-// Reads what a decode of `params` reads and computes nothing: the ceiling that
-// decode is measured against. `sink` takes a value that depends on every byte.
-cudaError_t LaunchGather(int head_dim, InstanceShape shape,
+// Reads what a decode of `params` by that instance reads and computes nothing:
+// the ceiling that decode is measured against. `sink` takes a value that
+// depends on every byte. cudaErrorInvalidValue for an instance without a ring.
+cudaError_t LaunchGather(const InstanceConfig& config,
                          const DecodeParams& params, bool starts_early,
                          uint32_t* sink, cudaStream_t stream);
 
-// Fills `count` 16-bit elements with values uniform in [-2, 2) that depend on
-// seed and index alone; HashUniform (kernels/core/hash.h) says which.
+// Fills `count` elements with values uniform in [-2, 2) that depend on seed and
+// index alone; HashElement (kernels/core/hash.h) says which.
 cudaError_t LaunchFill(ElementKind element, void* data, int64_t count,
                        uint32_t seed, cudaStream_t stream);
 

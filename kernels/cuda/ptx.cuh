@@ -47,6 +47,21 @@ __device__ __forceinline__ void CopyAsync16OrZero(uint32_t shared,
                "l"(global), "r"(bytes));
 }
 
+// The same for rows that begin at any multiple of 8 bytes, and for scales.
+__device__ __forceinline__ void CopyAsync8OrZero(uint32_t shared,
+                                                 const void* global,
+                                                 int bytes) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(shared),
+               "l"(global), "r"(bytes));
+}
+
+__device__ __forceinline__ void CopyAsync4OrZero(uint32_t shared,
+                                                 const void* global,
+                                                 int bytes) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared),
+               "l"(global), "r"(bytes));
+}
+
 __device__ __forceinline__ void CommitCopies() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
@@ -55,6 +70,34 @@ __device__ __forceinline__ void CommitCopies() {
 template <int kPending>
 __device__ __forceinline__ void WaitForCopies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+}
+
+__device__ __forceinline__ void StoreZeros16(uint32_t shared) {
+  asm volatile("st.shared.v4.u32 [%0], {%1, %1, %1, %1};" ::"r"(shared), "r"(0)
+               : "memory");
+}
+
+__device__ __forceinline__ uint2 LoadShared8(uint32_t shared) {
+  uint2 x;
+  asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"
+               : "=r"(x.x), "=r"(x.y)
+               : "r"(shared)
+               : "memory");
+  return x;
+}
+
+__device__ __forceinline__ uint4 LoadShared16(uint32_t shared) {
+  uint4 x;
+  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
+               : "r"(shared)
+               : "memory");
+  return x;
+}
+
+__device__ __forceinline__ float2 LoadSharedFloats(uint32_t shared) {
+  const uint2 x = LoadShared8(shared);
+  return {__uint_as_float(x.x), __uint_as_float(x.y)};
 }
 
 // Four 8 x 8 matrices of 16-bit elements; lane l gives the address of row

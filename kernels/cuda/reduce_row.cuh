@@ -62,7 +62,7 @@ __device__ __forceinline__ void AddSplits(const float* values,
 // of the kv head: the largest maximum first, then 32 partials at a time, whose
 // weights the lanes compute and hand round. A lane has four neighbouring
 // dimensions, and again every 128.
-template <typename Element>
+template <typename Output>
 __device__ __forceinline__ void ReduceRow(const DecodeParams& p,
                                           PartialRange parts, int seq,
                                           int kv_head, int row_in_item,
@@ -98,7 +98,7 @@ __device__ __forceinline__ void ReduceRow(const DecodeParams& p,
       }
     }
     if (has_dim) {
-      StoreOutput<Element>(p, seq, kv_head, row, dim, total, sum);
+      StoreOutput<Output>(p, seq, kv_head, row, dim, total, sum);
     }
   }
 }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kRowsPerCta = 4;
 
-template <typename Element>
+template <typename Output>
 __global__ void __launch_bounds__(kRowsPerCta * 32)
     ReduceSplitsKernel(const __grid_constant__ DecodeParams p) {
   WaitForGridBefore();
@@ -23,34 +23,39 @@ __global__ void __launch_bounds__(kRowsPerCta * 32)
   const int seq = static_cast<int>(seq_head / num_kv_heads);
   const int kv_head = static_cast<int>(seq_head) - seq * p.num_kv_heads;
   if (seq >= p.num_seqs) return;
+  // Ragged query tokens: there may be fewer than the most.
+  if (row >= QueryTokensOf(p, seq).q_len * p.group) return;
   const int row_tile = row / p.rows_per_item;
-  ReduceRow<Element>(
-      p, SplitPartials(p, int64_t{seq} * p.num_row_tiles + row_tile), seq,
-      kv_head, row - row_tile * p.rows_per_item, row);
+  ReduceRow<Output>(p,
+                    SplitPartials(p, int64_t{seq} * p.num_row_tiles + row_tile),
+                    seq, kv_head, row - row_tile * p.rows_per_item, row);
 }
 
 using ReduceKernel = void (*)(DecodeParams);
 
-ReduceKernel KernelOf(ElementKind output) {
-  return output == ElementKind::kF16
-             ? &ReduceSplitsKernel<DeviceElement<ElementKind::kF16>>
-             : &ReduceSplitsKernel<DeviceElement<ElementKind::kBF16>>;
+ReduceKernel KernelOf(const DecodeParams& p) {
+  if (!IsGeneral(p) && p.query_element == ElementKind::kF16) {
+    return &ReduceSplitsKernel<PlainOutput<ElementKind::kF16>>;
+  }
+  if (!IsGeneral(p) && p.query_element == ElementKind::kBF16) {
+    return &ReduceSplitsKernel<PlainOutput<ElementKind::kBF16>>;
+  }
+  return &ReduceSplitsKernel<GeneralOutput>;
 }
 
 }  // namespace
 
-cudaError_t PrepareReduceSplits(ElementKind output) {
+cudaError_t PrepareReduceSplits(const DecodeParams& params) {
   cudaFuncAttributes attributes;  // asking for them loads the kernel
-  return cudaFuncGetAttributes(&attributes, KernelOf(output));
+  return cudaFuncGetAttributes(&attributes, KernelOf(params));
 }
 
-cudaError_t LaunchReduceSplits(ElementKind output, const DecodeParams& p,
-                               cudaStream_t stream) {
+cudaError_t LaunchReduceSplits(const DecodeParams& p, cudaStream_t stream) {
   const int64_t rows = int64_t{p.num_seqs} * p.num_kv_heads * NumRows(p);
   const unsigned ctas =
       static_cast<unsigned>((rows + kRowsPerCta - 1) / kRowsPerCta);
   return LaunchKernel(
-      KernelOf(output),
+      KernelOf(p),
       {.grid = dim3(ctas), .threads = kRowsPerCta * 32, .starts_early = true},
       stream, p);
 }

@@ -1,4 +1,4 @@
-// One function per dtype: its compiled instances, in the order of kInstances.
+// One function per file of instances: those that it compiles.
 #ifndef PAGED_KERNELS_CUDA_REGISTRY_H_
 #define PAGED_KERNELS_CUDA_REGISTRY_H_
 
@@ -8,8 +8,15 @@
 
 namespace paged {
 
-std::span<const DecodeKernel> DecodeKernelsF16();
-std::span<const DecodeKernel> DecodeKernelsBF16();
+std::span<const DecodeKernel> PlainKernelsF16();
+std::span<const DecodeKernel> PlainKernelsBF16();
+std::span<const DecodeKernel> PlainKernelsE4M3();
+std::span<const DecodeKernel> GeneralKernelsF16();
+std::span<const DecodeKernel> GeneralKernelsBF16();
+std::span<const DecodeKernel> GeneralKernelsE4M3();
+std::span<const DecodeKernel> GeneralKernelsE5M2();
+std::span<const DecodeKernel> GeneralKernelsInt8();
+std::span<const DecodeKernel> CoreKernels();
 
 }  // namespace paged
 

@@ -7,7 +7,8 @@ namespace {
 constexpr std::size_t IndexOfTraced() {
   for (std::size_t i = 0; i < kInstances.size(); ++i) {
     if (kInstances[i].element == ElementKind::kF16 &&
-        kInstances[i].head_dim == kTracedHeadDim &&
+        kInstances[i].kind == InstanceKind::kPlain &&
+        kInstances[i].key_dim == kTracedHeadDim &&
         kInstances[i].shape == kTracedShape) {
       return i;
     }

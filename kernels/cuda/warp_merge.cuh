@@ -7,6 +7,7 @@
 #include "kernels/core/partition.h"
 #include "kernels/cuda/decode_instance.cuh"
 #include "kernels/cuda/epilogue.cuh"
+#include "kernels/cuda/tile_math.cuh"
 
 namespace paged {
 
@@ -32,57 +33,54 @@ template <IsDecodeInstance V>
 struct MergeArea {
   // Eight floats of padding put the rows that a warp stores at once into
   // different banks.
-  static constexpr int kRowStride = V::kHeadDim + 8;
-  static constexpr int kWarpFloats = kMaxRowsPerItem * kRowStride;
-  static constexpr int kBytes =
-      V::kWarps * (kWarpFloats * static_cast<int>(sizeof(float)) +
-                   kMaxRowsPerItem * static_cast<int>(sizeof(SoftmaxState)));
-  static_assert(kBytes <= V::kRingBytes, "the merge reuses the rings");
+  static constexpr int kRowStride = V::kValueDim + 8;
+  static constexpr int kWarpFloats = V::kMaxRows * kRowStride;
 
-  float* values;         // [kWarps, kMaxRowsPerItem, kRowStride]
-  SoftmaxState* states;  // [kWarps, kMaxRowsPerItem]
+  float* values;         // [kWarps, kMaxRows, kRowStride]
+  SoftmaxState* states;  // [kWarps, kMaxRows]
 
   __device__ explicit MergeArea(void* shared)
       : values(static_cast<float*>(shared)),
         states(reinterpret_cast<SoftmaxState*>(values +
                                                V::kWarps * kWarpFloats)) {}
 
+  // Where a warp leaves a row.
+  __device__ __forceinline__ float* Line(int warp, int row) const {
+    return values + warp * kWarpFloats + row * kRowStride;
+  }
+  __device__ __forceinline__ SoftmaxState& State(int warp, int row) const {
+    return states[warp * V::kMaxRows + row];
+  }
+
   __device__ __forceinline__ void Store(
       int num_rows, const RowPair& rows,
-      const float (&columns)[V::kHeadDim / 8][4]) {
+      const float (&columns)[V::kValueDim / 8][4]) {
     const int warp = static_cast<int>(threadIdx.x) / 32;
     const int lane = static_cast<int>(threadIdx.x) % 32;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int row = lane / 4 + half * 8;
       if (row >= num_rows) continue;
-      float* line =
-          values + warp * kWarpFloats + row * kRowStride + lane % 4 * 2;
-#pragma unroll
-      for (int i = 0; i < V::kHeadDim / 8; ++i) {
-        *reinterpret_cast<float2*>(line + i * 8) = {columns[i][half * 2],
-                                                    columns[i][half * 2 + 1]};
-      }
-      if (lane % 4 == 0) {
-        states[warp * kMaxRowsPerItem + row] = {rows.max[half], rows.sum[half]};
-      }
+      TileMath<V>::StoreRow(Line(warp, row), columns, half);
+      if (lane % 4 == 0) State(warp, row) = {rows.max[half], rows.sum[half]};
     }
   }
 
   // Merges the warps' results and hands four dimensions of a row at a time to
   // `emit(row, dim, state, values)`.
   template <typename Emit>
-  __device__ __forceinline__ void Merge(int num_rows, Emit emit) const {
-    constexpr int kQuads = V::kHeadDim / 4;
-    for (int i = static_cast<int>(threadIdx.x); i < num_rows * kQuads;
+  __device__ __forceinline__ void Merge(const DecodeParams& p, int num_rows,
+                                        Emit emit) const {
+    const int quads = V::kIsGeneral ? p.value_dim / 4 : V::kValueDim / 4;
+    for (int i = static_cast<int>(threadIdx.x); i < num_rows * quads;
          i += V::kThreads) {
-      const int row = i / kQuads;
-      const int dim = i % kQuads * 4;
+      const int row = i / quads;
+      const int dim = i % quads * 4;
       SoftmaxState parts[V::kWarps];
       SoftmaxState state;
 #pragma unroll
       for (int w = 0; w < V::kWarps; ++w) {
-        parts[w] = states[w * kMaxRowsPerItem + row];
+        parts[w] = State(w, row);
         state.max_log2 = fmaxf(state.max_log2, parts[w].max_log2);
       }
       // Against the common maximum, so that no weight waits for another.

@@ -152,11 +152,11 @@ class Backend {
   // Looks at the lengths, query offsets and table entries that a run of these
   // arguments would follow, and waits for what it finds. InvalidArgument as
   // Validate, and for the first offender: "block_tables[3][17] must be 0 to
-  // 4095; got -1". Unimplemented on CUDA.
+  // 4095; got -1". Allocates and synchronises on CUDA.
   virtual absl::Status CheckTables(const DecodeArgs& args, Stream stream) = 0;
 
   // Merges two results of the same rows (merge_results.h). Enqueued.
-  // InvalidArgument as ValidateMerge; Unimplemented on CUDA.
+  // InvalidArgument as ValidateMerge.
   virtual absl::Status MergeResults(const MergeArgs& args, Stream stream) = 0;
 
   // Waits for what was enqueued on the stream. Internal when some of it failed

@@ -28,9 +28,9 @@ constexpr int kMinTilesPerSplit = 4;
 constexpr std::array kReductions = {Reduction::kCluster, Reduction::kLastCta,
                                     Reduction::kSecondPass};
 
-// Rows of one (sequence, kv head), dealt evenly to as few tiles as can hold
-// them; one per program when they may not share.
-void DealRows(const DecodeProblem& problem, HeadPacking packing,
+// Rows of one (sequence, kv head), dealt evenly to as few tiles of at most
+// `max_rows` as can hold them; one per program when they may not share.
+void DealRows(const DecodeProblem& problem, HeadPacking packing, int max_rows,
               DecodePlan& plan) {
   const int rows = problem.rows();
   if (packing == HeadPacking::kOff) {
@@ -38,7 +38,7 @@ void DealRows(const DecodeProblem& problem, HeadPacking packing,
     plan.num_row_tiles = rows;
     return;
   }
-  plan.num_row_tiles = (rows - 1) / kMaxRowsPerItem + 1;
+  plan.num_row_tiles = (rows - 1) / max_rows + 1;
   plan.rows_per_item = (rows - 1) / plan.num_row_tiles + 1;
 }
 
@@ -67,9 +67,8 @@ DecidedBy DeciderOf(const DecodeOptions& options) {
 DecodePlan SeedOf(const DecodeProblem& problem, const DeviceProfile& profile,
                   const DecodeOptions& options) {
   DecodePlan plan;
-  DealRows(problem, options.head_packing, plan);
+  DealRows(problem, options.head_packing, kMaxRowsPerItem, plan);
   plan.instance.kv_dtype = problem.shape().kv_dtype;
-  plan.instance.is_general = NeedsGeneral(problem.shape());
   plan.kv_bytes = KvBytes(problem.shape());
   plan.decided_by = DeciderOf(options);
   plan.shape = problem.shape();
@@ -80,7 +79,6 @@ DecodePlan SeedOf(const DecodeProblem& problem, const DeviceProfile& profile,
 // thrust and reference: nothing to choose, and no model.
 DecodePlan BaselinePlan(DecodePlan plan, Variant variant) {
   plan.variant = variant;
-  plan.instance.is_general = false;
   const WorkspaceLayout layout = WorkspaceLayoutOf(plan);
   plan.control_bytes = layout.control_bytes;
   plan.workspace_bytes = layout.total_bytes;
@@ -138,24 +136,26 @@ bool MayBeChunks(const DecodeProblem& problem, const DeviceProfile& profile,
           problem.shape().lengths == LengthSpread::kRagged);
 }
 
+// `instances` are those of a GPU.
 void VisitInstances(Choice choice, const DecodePlan& seed,
+                    const std::optional<InstanceClass>& instances,
                     const DeviceProfile& profile, const DecodeOptions& options,
                     CandidateVisitor visit) {
   const DecodeShape& s = seed.shape;
   if (profile.kind == DeviceKind::kCpu) {
     DecodePlan plan = seed;
     plan.instance.head_dim = s.head_dim;
+    plan.instance.value_dim = s.value_dim;
+    plan.instance.is_general = NeedsGeneral(s);
     plan.resident_ctas = 1;
     const Obstacle obstacle = Complete(choice, profile, options, plan);
     visit(plan, obstacle);
     return;
   }
   for (const InstanceConfig& config : kInstances) {
-    if (!Serves(config, s, options.instance)) continue;
+    if (!IsOf(config, *instances, options.instance)) continue;
     DecodePlan plan = seed;
-    plan.instance.head_dim = s.head_dim;
-    plan.instance.warps = config.shape.warps;
-    plan.instance.stages = config.shape.stages;
+    plan.instance = InstanceOf(config);
     plan.resident_ctas = ResidentCtas(config, profile);
     Obstacle obstacle = Complete(choice, profile, options, plan);
     if (config.shared_bytes() > profile.shared_bytes_per_cta) {
@@ -190,20 +190,25 @@ absl::Status VisitCandidates(const DecodeProblem& problem,
 
   const Variant variant = options.variant.value_or(Variant::kAuto);
   const int splits = options.splits.value_or(0);
-  const DecodePlan seed = SeedOf(problem, profile, options);
+  DecodePlan seed = SeedOf(problem, profile, options);
   if (variant == Variant::kThrust || variant == Variant::kReference) {
     visit(BaselinePlan(seed, variant), Obstacle::kNone);
     return absl::OkStatus();
   }
+  std::optional<InstanceClass> instances;
+  if (profile.kind == DeviceKind::kCuda) {
+    instances = ClassFor(problem.shape(), options.instance);
+    DealRows(problem, options.head_packing, MaxRowsOf(instances->kind), seed);
+  }
   const auto visit_whole = [&] {
-    VisitInstances({Partition::kWhole, 1, Reduction::kNone}, seed, profile,
-                   options, visit);
+    VisitInstances({Partition::kWhole, 1, Reduction::kNone}, seed, instances,
+                   profile, options, visit);
   };
   const auto visit_splits = [&](int num_splits) {
     for (Reduction reduction : ReductionsFor(num_splits, profile, options)) {
       if (reduction == Reduction::kNone) break;
-      VisitInstances({Partition::kSplits, num_splits, reduction}, seed, profile,
-                     options, visit);
+      VisitInstances({Partition::kSplits, num_splits, reduction}, seed,
+                     instances, profile, options, visit);
     }
   };
   if (options.batch_invariance == BatchInvariance::kOn) {
@@ -212,7 +217,7 @@ absl::Status VisitCandidates(const DecodeProblem& problem,
   }
   if (MayBeChunks(problem, profile, options)) {
     VisitInstances({Partition::kChunks, 1, ReductionOfChunks(profile)}, seed,
-                   profile, options, visit);
+                   instances, profile, options, visit);
   }
   const Partition partition = options.partition.value_or(Partition::kAuto);
   if (partition == Partition::kChunks) return absl::OkStatus();

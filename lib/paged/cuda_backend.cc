@@ -13,6 +13,7 @@
 #include "paged/internal/cuda_memory.h"
 #include "paged/internal/cuda_profile.h"
 #include "paged/internal/cuda_status.h"
+#include "paged/internal/device_rules.h"
 #include "paged/internal/lower.h"
 #include "paged/internal/profile_range.h"
 #include "paged/internal/run_checks.h"
@@ -27,14 +28,13 @@ using internal::CudaStatus;
 using internal::DeviceGuard;
 
 absl::StatusOr<const DecodeKernel*> KernelOf(const DecodePlan& plan) {
-  const Instance& instance = plan.instance;
+  const InstanceConfig* config = internal::ConfigOf(plan.instance);
   const DecodeKernel* kernel =
-      FindDecodeKernel(internal::KindOf(instance.kv_dtype), instance.head_dim,
-                       {instance.warps, instance.stages});
+      config == nullptr ? nullptr : FindDecodeKernel(*config);
   if (kernel == nullptr) {
     return absl::UnimplementedError(
         absl::StrCat("no kernel of this build is the plan's instance; got ",
-                     NameOf(instance)));
+                     NameOf(plan.instance)));
   }
   return kernel;
 }
@@ -108,16 +108,8 @@ class CudaBackend final : public Backend {
                    const RunContext& context) override;
   absl::Status AppendKv(const AppendKvArgs& args, Stream stream) override;
   absl::Status CopyBlocks(const CopyBlocksArgs& args, Stream stream) override;
-  absl::Status CheckTables(const DecodeArgs& args, Stream) override {
-    PAGED_RETURN_IF_ERROR(Validate(args).status());
-    return absl::UnimplementedError(
-        "CheckTables is not built for CUDA; the CPU backend has it");
-  }
-  absl::Status MergeResults(const MergeArgs& args, Stream) override {
-    PAGED_RETURN_IF_ERROR(ValidateMerge(args));
-    return absl::UnimplementedError(
-        "MergeResults is not built for CUDA; the CPU backend has it");
-  }
+  absl::Status CheckTables(const DecodeArgs& args, Stream stream) override;
+  absl::Status MergeResults(const MergeArgs& args, Stream stream) override;
   absl::Status Synchronize(Stream stream) override;
 
   absl::StatusOr<Buffer> Allocate(std::size_t bytes, MemoryKind kind) override {
@@ -177,7 +169,7 @@ absl::Status CudaBackend::Prepare(const DecodePlan& plan) {
     return CudaStatus(PrepareMakeSchedule(), "schedule kernel");
   }
   if (plan.reduction == Reduction::kSecondPass) {
-    return CudaStatus(PrepareReduceSplits(kernel->config.element),
+    return CudaStatus(PrepareReduceSplits(internal::ParamsOf(plan)),
                       "reduction kernel");
   }
   return absl::OkStatus();
@@ -241,9 +233,8 @@ absl::Status CudaBackend::Run(const DecodePlan& plan, const DecodeArgs& args,
                                 context.stream),
                  "decode kernel"));
   if (ending != KernelEnding::kPartial) return absl::OkStatus();
-  return CudaStatus(
-      LaunchReduceSplits(launch.query_element, launch.params, context.stream),
-      "reduction kernel");
+  return CudaStatus(LaunchReduceSplits(launch.params, context.stream),
+                    "reduction kernel");
 }
 
 absl::Status CudaBackend::AppendKv(const AppendKvArgs& args, Stream stream) {
@@ -266,6 +257,36 @@ absl::Status CudaBackend::CopyBlocks(const CopyBlocksArgs& args,
     return internal::WithCopyList(args, [stream](const CopyList& list) {
       return CudaStatus(LaunchCopyBlocks(list, stream), "copy kernel");
     });
+  });
+}
+
+absl::Status CudaBackend::CheckTables(const DecodeArgs& args, Stream stream) {
+  PAGED_ASSIGN_OR_RETURN(const DecodeProblem problem, Validate(args));
+  const DecodeParams params = internal::ParamsOf(problem, args);
+  PAGED_ASSIGN_OR_RETURN(const Buffer buffer, Allocate(sizeof(TableCheckResult),
+                                                       MemoryKind::kDevice));
+  auto* result = static_cast<TableCheckResult*>(buffer.data());
+  TableFault fault;
+  PAGED_RETURN_IF_ERROR(OnDevice([&] {
+    return CudaStatus(
+        LaunchCheckTables(params, args.shape.num_blocks, result, stream),
+        "table check");
+  }));
+  PAGED_RETURN_IF_ERROR(OnDevice([&] {
+    return CudaStatus(cudaMemcpyAsync(&fault, &result->fault, sizeof(fault),
+                                      cudaMemcpyDeviceToHost, stream),
+                      "reading the table check");
+  }));
+  PAGED_RETURN_IF_ERROR(Synchronize(stream));
+  return internal::ToStatus(fault, problem.shape());
+}
+
+absl::Status CudaBackend::MergeResults(const MergeArgs& args, Stream stream) {
+  PAGED_RETURN_IF_ERROR(ValidateMerge(args));
+  return OnDevice([&] {
+    return CudaStatus(LaunchMerge(internal::KindOf(args.dtype),
+                                  internal::LowerMerge(args), stream),
+                      "merge kernel");
   });
 }
 

@@ -1,6 +1,8 @@
 #include "paged/internal/device_rules.h"
 
+#include <algorithm>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "paged/internal/feature_rules.h"
@@ -16,69 +18,107 @@ constexpr int kLeastComputeCapability = 80;
 constexpr int kLeastOfCluster = 90;
 constexpr int kVectorBytes = 16;
 
-absl::string_view NameOf(ElementKind element) {
-  switch (element) {
-    case ElementKind::kF16:
-      return paged::NameOf(DType::kF16);
-    case ElementKind::kBF16:
-      return paged::NameOf(DType::kBF16);
-    case ElementKind::kE4M3:
-      return paged::NameOf(DType::kFp8E4M3);
-    case ElementKind::kE5M2:
-      return paged::NameOf(DType::kFp8E5M2);
-    case ElementKind::kInt8:
-      return paged::NameOf(DType::kInt8);
-    case ElementKind::kF32:
-      break;
-  }
-  return paged::NameOf(DType::kF32);
-}
-
-// "a, b or c".
-template <typename List, typename Name>
-std::string Join(const List& list, absl::string_view last, Name name) {
-  std::string text;
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    if (i > 0) absl::StrAppend(&text, i + 1 == list.size() ? last : ", ");
-    absl::StrAppend(&text, name(list[i]));
-  }
-  return text;
-}
+// Elements of a head that the kernels load at once.
+constexpr int kVectorElements = 8;
 
 std::string NameOfShape(int warps, int stages) {
   return absl::StrCat("w", warps, "s", stages);
 }
 
+DType DTypeOf(ElementKind element) {
+  switch (element) {
+    case ElementKind::kF16:
+      return DType::kF16;
+    case ElementKind::kBF16:
+      return DType::kBF16;
+    case ElementKind::kE4M3:
+      return DType::kFp8E4M3;
+    case ElementKind::kE5M2:
+      return DType::kFp8E5M2;
+    case ElementKind::kInt8:
+      return DType::kInt8;
+    case ElementKind::kF32:
+      break;
+  }
+  return DType::kF32;
+}
+
+bool HasTokenScales(const DecodeShape& shape) {
+  return shape.key_scales == ScaleGranularity::kToken ||
+         shape.value_scales == ScaleGranularity::kToken;
+}
+
+bool Serves(const InstanceConfig& config, const DecodeShape& s) {
+  if (config.element != KindOf(s.kv_dtype)) return false;
+  if (config.key_dim < s.head_dim || config.value_dim < s.value_dim) {
+    return false;
+  }
+  if (!config.has_tensor_cores()) return true;
+  if (config.has_byte_elements() ? s.query_dtype == DType::kF32
+                                 : s.query_dtype != s.kv_dtype) {
+    return false;
+  }
+  if (!config.has_byte_elements() && HasTokenScales(s)) return false;
+  if (config.kind == InstanceKind::kGeneral) return true;
+  return config.key_dim == s.head_dim && config.value_dim == s.value_dim &&
+         !NeedsGeneral(s) && HasWholeVectors(s);
+}
+
+bool Takes(const InstanceConfig& config,
+           const std::optional<InstanceChoice>& forced) {
+  if (!forced.has_value()) return true;
+  return (!forced->is_general || config.is_general()) &&
+         (!forced->on_cuda_cores || !config.has_tensor_cores());
+}
+
+bool HasShape(const InstanceConfig& config,
+              const std::optional<InstanceChoice>& forced) {
+  if (!forced.has_value()) return true;
+  return (forced->warps == 0 || config.shape.warps == forced->warps) &&
+         (forced->stages == 0 || config.shape.stages == forced->stages);
+}
+
+absl::Status CheckVectors(absl::string_view field, int dim) {
+  if (dim % kVectorElements == 0) return absl::OkStatus();
+  return absl::UnimplementedError(absl::StrCat(field, " must be a multiple of ",
+                                               kVectorElements,
+                                               " on CUDA; got ", dim));
+}
+
 absl::Status CheckInstance(const DecodeShape& shape,
                            const std::optional<InstanceChoice>& forced) {
-  bool serves_shape = false;
+  PAGED_RETURN_IF_ERROR(CheckVectors("head_dim", shape.head_dim));
+  PAGED_RETURN_IF_ERROR(CheckVectors("value_dim", shape.value_dim));
+  const std::optional<InstanceClass> of = ClassFor(shape, forced);
+  if (!of.has_value()) {
+    int most = 0;
+    for (const InstanceConfig& config : kInstances) {
+      most = std::max(most, config.key_dim);
+    }
+    return absl::UnimplementedError(absl::StrCat(
+        "head_dim and value_dim must be at most ", most, " on CUDA; got ",
+        shape.head_dim, " and ", shape.value_dim));
+  }
+  std::string built;
   for (const InstanceConfig& config : kInstances) {
-    if (Serves(config, shape, forced)) return absl::OkStatus();
-    serves_shape = serves_shape || Serves(config, shape, std::nullopt);
+    if (!IsOf(config, *of, std::nullopt)) continue;
+    if (HasShape(config, forced)) return absl::OkStatus();
+    absl::StrAppend(&built, built.empty() ? "" : ", ",
+                    NameOfShape(config.shape.warps, config.shape.stages));
   }
-  if (serves_shape) {
-    return absl::UnimplementedError(
-        absl::StrCat("instance ", NameOfShape(forced->warps, forced->stages),
-                     " is not built; built: ",
-                     Join(kInstanceShapes, " and ", [](InstanceShape built) {
-                       return NameOfShape(built.warps, built.stages);
-                     })));
-  }
-  return absl::UnimplementedError(absl::StrCat(
-      "kv_dtype ", paged::NameOf(shape.kv_dtype), " with head_dim ",
-      shape.head_dim, " is not built for CUDA; built: ",
-      Join(kInstanceElements, " and ",
-           [](ElementKind element) { return NameOf(element); }),
-      " with head_dim ",
-      Join(kInstanceHeadDims, " or ", [](int dim) { return dim; })));
+  return absl::UnimplementedError(
+      absl::StrCat("instance ", NameOfShape(forced->warps, forced->stages),
+                   " is not built; built: ", built));
 }
 
 absl::Status CheckStride(absl::string_view field, int64_t stride, DType dtype) {
+  // Rows of bytes may be copied by halves.
+  const int bytes = SizeOf(dtype) == 1 ? kVectorElements : kVectorBytes;
   // Of elements: the stride in bytes might not fit.
-  if (stride % (kVectorBytes / SizeOf(dtype)) == 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(field, " must be a multiple of 16 bytes on CUDA; got ",
-                   stride, " elements of ", SizeOf(dtype), " bytes"));
+  if (stride % (bytes / SizeOf(dtype)) == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      field, " must be a multiple of ", bytes, " bytes on CUDA; got ", stride,
+      " elements of ", SizeOf(dtype), " bytes"));
 }
 
 absl::Status CheckStrides(const DecodeShape& s) {
@@ -129,12 +169,51 @@ bool CanReduce(Reduction reduction, const DeviceProfile& profile) {
   return true;
 }
 
-bool Serves(const InstanceConfig& config, const DecodeShape& shape,
-            const std::optional<InstanceChoice>& forced) {
-  return config.element == KindOf(shape.kv_dtype) &&
-         config.head_dim == shape.head_dim &&
-         (!forced.has_value() || (config.shape.warps == forced->warps &&
-                                  config.shape.stages == forced->stages));
+bool HasWholeVectors(const DecodeShape& s) {
+  const int64_t all = s.key.block_stride | s.key.slot_stride |
+                      s.key.head_stride | s.value.block_stride |
+                      s.value.slot_stride | s.value.head_stride | s.head_dim |
+                      s.value_dim;
+  return all % (kVectorBytes / SizeOf(s.kv_dtype)) == 0;
+}
+
+std::optional<InstanceClass> ClassFor(
+    const DecodeShape& shape, const std::optional<InstanceChoice>& forced) {
+  const InstanceConfig* best = nullptr;
+  const auto cost = [](const InstanceConfig& config) {
+    return std::pair(config.kind, config.key_dim + config.value_dim);
+  };
+  for (const InstanceConfig& config : kInstances) {
+    if (!Serves(config, shape) || !Takes(config, forced)) continue;
+    if (best == nullptr || cost(config) < cost(*best)) best = &config;
+  }
+  if (best == nullptr) return std::nullopt;
+  return InstanceClass{best->element, best->kind, best->key_dim,
+                       best->value_dim};
+}
+
+bool IsOf(const InstanceConfig& config, const InstanceClass& of,
+          const std::optional<InstanceChoice>& forced) {
+  return config.element == of.element && config.kind == of.kind &&
+         config.key_dim == of.key_dim && config.value_dim == of.value_dim &&
+         HasShape(config, forced);
+}
+
+Instance InstanceOf(const InstanceConfig& config) {
+  return {.kv_dtype = DTypeOf(config.element),
+          .head_dim = config.key_dim,
+          .value_dim = config.value_dim,
+          .warps = config.shape.warps,
+          .stages = config.shape.stages,
+          .is_general = config.is_general(),
+          .on_cuda_cores = !config.has_tensor_cores()};
+}
+
+const InstanceConfig* ConfigOf(const Instance& instance) {
+  for (const InstanceConfig& config : kInstances) {
+    if (InstanceOf(config) == instance) return &config;
+  }
+  return nullptr;
 }
 
 absl::Status CheckDevice(const DecodeShape& shape, const DeviceProfile& profile,
@@ -161,7 +240,7 @@ absl::Status CheckDevice(const DecodeShape& shape, const DeviceProfile& profile,
         "; got device ", profile.name));
   }
   if (profile.kind == DeviceKind::kCpu) {
-    return CheckFeatures(shape, profile.kind, variant);
+    return CheckFeatures(shape, variant);
   }
   if (variant == Variant::kReference) {
     return absl::InvalidArgumentError(
@@ -174,7 +253,7 @@ absl::Status CheckDevice(const DecodeShape& shape, const DeviceProfile& profile,
                      " is not built; got ", profile.compute_capability, " of ",
                      profile.name));
   }
-  PAGED_RETURN_IF_ERROR(CheckFeatures(shape, profile.kind, variant));
+  PAGED_RETURN_IF_ERROR(CheckFeatures(shape, variant));
   if (!is_baseline) {
     PAGED_RETURN_IF_ERROR(CheckInstance(shape, options.instance));
   }

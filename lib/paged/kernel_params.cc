@@ -50,6 +50,7 @@ DecodeParams ParamsOf(const DecodePlan& plan) {
       .max_chunks = plan.partition == Partition::kChunks
                         ? static_cast<int>(MaxItems(plan))
                         : 0,
+      .query_element = KindOf(s.query_dtype),
       .num_seqs = s.num_seqs,
       .q_len = s.q_len,
       .num_kv_heads = s.num_kv_heads,

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/baseline/thrust_decode.h"
 #include "kernels/core/online_softmax.h"
+#include "paged/internal/device_rules.h"
 #include "paged/internal/profile_range.h"
 #include "paged/internal/run_checks.h"
 #include "paged/internal/schedule.h"
@@ -66,13 +67,15 @@ absl::Status CheckSameShape(const DecodePlan& plan, DecodeShape shape) {
 
 absl::Status CheckPointers(const DecodeArgs& args, DeviceKind kind) {
   if (kind == DeviceKind::kCpu) return absl::OkStatus();
+  const std::size_t cache_alignment =
+      HasWholeVectors(args.shape) ? kVectorBytes : kVectorBytes / 2;
   const struct {
     const char* field;
     const void* pointer;
     std::size_t alignment;
   } pointers[] = {{"query", args.query, kVectorBytes},
-                  {"key_cache", args.key_cache, kVectorBytes},
-                  {"value_cache", args.value_cache, kVectorBytes},
+                  {"key_cache", args.key_cache, cache_alignment},
+                  {"value_cache", args.value_cache, cache_alignment},
                   {"output", args.output, kVectorBytes},
                   {"block_tables", args.block_tables, sizeof(int32_t)},
                   {"context_lens", args.context_lens, sizeof(int32_t)},

@@ -3,19 +3,10 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/core/instance.h"
 #include "paged/internal/candidates.h"
+#include "paged/internal/device_rules.h"
 #include "paged/internal/lower.h"
 
 namespace paged::internal {
-namespace {
-
-int SharedBytesOf(const Instance& instance) {
-  return InstanceConfig{.element = KindOf(instance.kv_dtype),
-                        .head_dim = instance.head_dim,
-                        .shape = {instance.warps, instance.stages}}
-      .shared_bytes();
-}
-
-}  // namespace
 
 std::string Describe(Obstacle obstacle, const DecodePlan& plan,
                      const DeviceProfile& profile) {
@@ -23,7 +14,7 @@ std::string Describe(Obstacle obstacle, const DecodePlan& plan,
     case Obstacle::kNone:
       break;
     case Obstacle::kSharedMemory:
-      return absl::StrCat("needs ", SharedBytesOf(plan.instance),
+      return absl::StrCat("needs ", ConfigOf(plan.instance)->shared_bytes(),
                           " bytes of shared memory per CTA; the device has ",
                           profile.shared_bytes_per_cta);
     case Obstacle::kResidency:

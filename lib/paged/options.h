@@ -73,10 +73,13 @@ inline constexpr int kInvariantSplits = 8;
 // Of the reduction cluster: what every GPU with clusters can run.
 inline constexpr int kMaxSplitsOfCluster = 8;
 
-// Warps and stages of a compiled kernel, to force one of an (dtype, head_dim).
+// Forces a compiled kernel of a GPU: its warps and stages, 0 for any; and one
+// that takes more than the problem needs.
 struct InstanceChoice {
   int warps = 0;
   int stages = 0;
+  bool is_general = false;
+  bool on_cuda_cores = false;
   friend bool operator==(const InstanceChoice&,
                          const InstanceChoice&) = default;
 };

@@ -56,7 +56,12 @@ std::string NameOf(const Instance& instance) {
   if (instance.head_dim == 0) return "none";
   const std::string stem =
       absl::StrCat(NameOf(instance.kv_dtype), "_d", instance.head_dim,
-                   instance.is_general ? "_general" : "");
+                   instance.value_dim != instance.head_dim
+                       ? absl::StrCat("v", instance.value_dim)
+                       : "",
+                   instance.on_cuda_cores ? "_cores"
+                   : instance.is_general  ? "_general"
+                                          : "");
   if (instance.warps == 0) return absl::StrCat(stem, "_cpu");
   return absl::StrCat(stem, "_w", instance.warps, "s", instance.stages);
 }

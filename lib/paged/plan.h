@@ -42,13 +42,16 @@ enum class DecidedBy : uint8_t {
   kBatchInvariance,
 };
 
-// A compiled kernel. On a CPU warps and stages are 0.
+// A compiled kernel. On a CPU warps and stages are 0, and the dimensions are
+// the problem's; a general kernel of a GPU serves all up to its own.
 struct Instance {
   DType kv_dtype = DType::kF16;
   int head_dim = 0;
+  int value_dim = 0;
   int warps = 0;
   int stages = 0;
-  bool is_general = false;  // masks and modifies scores one by one
+  bool is_general = false;     // masks and modifies scores one by one
+  bool on_cuda_cores = false;  // in float32, rather than on tensor cores
   friend bool operator==(const Instance&, const Instance&) = default;
 };
 
@@ -99,8 +102,8 @@ struct DecodePlan {
 
 // "cost_model", "--variant", "--splits", "--partition", "PAGED_VARIANT", ...
 absl::string_view NameOf(DecidedBy decided_by);
-// "fp16_d128_w8s2"; "fp16_d128_cpu" on a CPU; "fp16_d128_general_cpu" for what
-// masks and modifies scores.
+// "fp16_d128_w8s2", "fp16_d192v128_w4s2" where values differ; "fp16_d128_cpu"
+// on a CPU; "_general" and "_cores" for kernels that mask and modify scores.
 std::string NameOf(const Instance& instance);
 
 // One line: variant, partition, splits, reduction, instance, CTAs, resident
@@ -114,7 +117,7 @@ uint64_t FingerprintOf(const DeviceProfile& profile);
 // function: no device, no globals, no allocation on success. Unimplemented
 // where no compiled kernel fits, listing those that exist; InvalidArgument for
 // an option that the device cannot honour, and on CUDA for strides that are no
-// multiple of 16 bytes.
+// multiple of 16 bytes (8 of a cache of bytes).
 absl::StatusOr<DecodePlan> MakePlan(const DecodeProblem& problem,
                                     const DeviceProfile& profile,
                                     const DecodeOptions& options);

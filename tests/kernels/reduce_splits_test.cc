@@ -44,7 +44,9 @@ bool Reduce(BackendKind kind, ElementKind element, const DecodeParams& params) {
     return true;
   }
 #if defined(PAGED_HAS_CUDA)
-  const cudaError_t error = LaunchReduceSplits(element, params, nullptr);
+  DecodeParams typed = params;
+  typed.query_element = element;
+  const cudaError_t error = LaunchReduceSplits(typed, nullptr);
   CudaSynchronizeDevice();
   return error == cudaSuccess;
 #else

@@ -13,7 +13,8 @@ using paged::testing::Batch;
 using paged::testing::ProblemOf;
 
 InstanceConfig ConfigOf(int head_dim, InstanceShape shape, int registers) {
-  return {ElementKind::kF16, head_dim, shape, registers};
+  return {ElementKind::kF16, InstanceKind::kPlain, head_dim, head_dim, shape,
+          registers};
 }
 
 // The limits of an SM that the arithmetic below is about.

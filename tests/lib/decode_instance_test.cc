@@ -6,6 +6,7 @@
 
 #include "kernels/core/instance.h"
 #include "paged/decode.h"
+#include "paged/internal/device_rules.h"
 #include "paged/internal/lower.h"
 #include "tests/support/cuda_memory.h"
 #include "tests/support/decode_session.h"
@@ -14,8 +15,20 @@ namespace paged::testing {
 namespace {
 
 using CudaInstanceTest = BackendTest;
-INSTANTIATE_TEST_SUITE_P(Cuda, CudaInstanceTest,
-                         ::testing::ValuesIn(CudaCases()), CaseName);
+INSTANTIATE_TEST_SUITE_P(
+    Cuda, CudaInstanceTest,
+    ::testing::Values(BackendCase{BackendKind::kCuda, DType::kF16},
+                      BackendCase{BackendKind::kCuda, DType::kBF16},
+                      BackendCase{BackendKind::kCuda, DType::kF32},
+                      BackendCase{BackendKind::kCuda, DType::kFp8E4M3},
+                      BackendCase{BackendKind::kCuda, DType::kFp8E5M2},
+                      BackendCase{BackendKind::kCuda, DType::kInt8}),
+    CaseName);
+
+// The dtype of queries over a cache: its own, where that can be.
+DType QueryDTypeOf(DType dtype) {
+  return SizeOf(dtype) == 1 ? DType::kBF16 : dtype;
+}
 
 // BR-021, 057: batches of one among them. The lse of each is that of the
 // oracle, in the same base and layout.
@@ -27,23 +40,26 @@ TEST_P(CudaInstanceTest, EveryInstanceMatchesTheOracle) {
          {std::vector<int32_t>{1}, std::vector<int32_t>{1000},
           std::vector<int32_t>{17, 0, 16, 333, 2}}) {
       for (int block_size : {16, 12, 64}) {
-        const Problem problem = MakeProblem({.dtype = dtype(),
-                                             .num_q_heads = 10,
-                                             .num_kv_heads = 2,
-                                             .head_dim = config.head_dim,
-                                             .block_size = block_size,
-                                             .context_lens = context_lens});
+        const Problem problem =
+            MakeProblem({.dtype = dtype(),
+                         .query_dtype = QueryDTypeOf(dtype()),
+                         .num_q_heads = 10,
+                         .num_kv_heads = 2,
+                         .head_dim = config.key_dim,
+                         .value_dim = config.value_dim,
+                         .block_size = block_size,
+                         .context_lens = context_lens});
         const Oracle oracle = OracleFor(kind(), problem);
         DecodeSession session(kind(), problem);
         for (DecodeOptions options :
              {ForceV1(), ForceSplits(1), ForceSplits(5)}) {
-          options.instance = {config.shape.warps, config.shape.stages};
+          options.instance = {config.shape.warps, config.shape.stages,
+                              config.is_general(), !config.has_tensor_cores()};
           const absl::StatusOr<DecodeResult> result = session.Run(options);
           // A device may lack the shared memory, but says so.
           if (absl::IsInvalidArgument(result.status())) continue;
           ASSERT_TRUE(result.ok()) << result.status();
-          EXPECT_EQ(result->plan.instance.warps, config.shape.warps);
-          EXPECT_EQ(result->plan.instance.stages, config.shape.stages);
+          EXPECT_EQ(result->plan.instance, internal::InstanceOf(config));
           EXPECT_TRUE(IsNear(*result, oracle));
           ++num_run;
         }
@@ -55,8 +71,10 @@ TEST_P(CudaInstanceTest, EveryInstanceMatchesTheOracle) {
 
 // BR-082: a grid of 2^32 CTAs is cut to none, which CUDA refuses.
 TEST_P(CudaInstanceTest, ALaunchErrorIsReturnedAndDoesNotStick) {
-  const Problem problem =
-      MakeProblem({.dtype = dtype(), .head_dim = 64, .context_lens = {20, 30}});
+  const Problem problem = MakeProblem({.dtype = dtype(),
+                                       .query_dtype = QueryDTypeOf(dtype()),
+                                       .head_dim = 64,
+                                       .context_lens = {20, 30}});
   DecodeSession session(kind(), problem);
   const DecodePlan plan = session.Plan(ForceSplits(2)).value();
   const PoisonedWorkspace workspace(kind(), plan);

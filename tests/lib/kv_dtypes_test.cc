@@ -1,6 +1,8 @@
 // Caches of a dtype of their own, and what their codes are multiplied by.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "tests/lib/decode_checks.h"
@@ -92,7 +94,13 @@ TEST_P(KvDTypesTest, EveryScaleChangesTheOutput) {
       // Scales of values leave the scores alone.
       const bool scales_keys =
           s.key_scale != 1.0f || s.key_scales != ScaleGranularity::kNone;
-      EXPECT_EQ(result.lse != plain.lse, scales_keys);
+      // Those of single tokens pass through the sum, and may round it.
+      float difference = 0.0f;
+      for (std::size_t i = 0; i < plain.lse.size(); ++i) {
+        difference =
+            std::max(difference, std::fabs(result.lse[i] - plain.lse[i]));
+      }
+      EXPECT_EQ(difference > 1e-4f, scales_keys) << difference;
     }
   }
 }
@@ -199,7 +207,6 @@ TEST_P(KvDTypesTest, BaselinesServeThemOrSayNo) {
 TEST_P(KvDTypesTest, EveryHeadDimMatchesTheOracle) {
   std::vector<int> dims = {512};
   for (int dim = 8; dim <= 256; dim += 8) dims.push_back(dim);
-  int num_run = 0;
   for (int dim : dims) {
     SCOPED_TRACE(dim);
     const Problem problem = MakeProblem({.dtype = dtype(),
@@ -208,16 +215,7 @@ TEST_P(KvDTypesTest, EveryHeadDimMatchesTheOracle) {
                                          .head_dim = dim,
                                          .block_size = dim * 4 % 1024 + 1,
                                          .context_lens = {1, 70}});
-    const absl::Status status =
-        PlanDecode(problem.shape, backend(), ForceV1()).status();
-    if (!is_cpu() && absl::IsUnimplemented(status)) continue;
     ExpectRight(kind(), problem);
-    ++num_run;
-  }
-  if (is_cpu()) {
-    EXPECT_EQ(num_run, 33);
-  } else {
-    EXPECT_GT(num_run, 0);
   }
 }
 

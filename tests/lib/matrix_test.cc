@@ -28,11 +28,11 @@ std::string NamesOf(const std::vector<DType>& dtypes) {
   return absl::StrJoin(names, ", ");
 }
 
-std::string DTypesOfCuda() {
+std::string DTypesOfCuda(InstanceKind kind) {
   std::vector<DType> built;
   for (DType dtype : kAll) {
     const auto serves = [&](const InstanceConfig& config) {
-      return config.element == internal::KindOf(dtype);
+      return config.element == internal::KindOf(dtype) && config.kind == kind;
     };
     if (std::any_of(kInstances.begin(), kInstances.end(), serves)) {
       built.push_back(dtype);
@@ -41,23 +41,57 @@ std::string DTypesOfCuda() {
   return NamesOf(built);
 }
 
+// "64, 80, ...": what has an instance of exactly its dimensions.
+std::string DimsOfCuda(InstanceKind kind) {
+  std::vector<std::string> dims;
+  for (const InstanceConfig& config : kInstances) {
+    if (config.kind != kind) continue;
+    const std::string dim =
+        config.key_dim == config.value_dim
+            ? absl::StrCat(config.key_dim)
+            : absl::StrCat(config.key_dim, "/", config.value_dim);
+    if (std::find(dims.begin(), dims.end(), dim) == dims.end()) {
+      dims.push_back(dim);
+    }
+  }
+  return absl::StrJoin(dims, ", ");
+}
+
+int MostDimsOfCuda(InstanceKind kind) {
+  int most = 0;
+  for (const InstanceConfig& config : kInstances) {
+    if (config.kind == kind) most = std::max(most, config.key_dim);
+  }
+  return most;
+}
+
 std::string Row(std::vector<std::string> cells) {
   return absl::StrCat("| ", absl::StrJoin(cells, " | "), " |\n");
 }
 
 std::string Matrix() {
+  const std::string queries = NamesOf({DType::kF16, DType::kBF16, DType::kF32});
   const std::string any_dim = absl::StrCat("1 to ", internal::kMaxHeadDim);
   std::string text =
       Row({"what", "field", "CPU", "CUDA", "baseline `thrust`"}) +
       Row({"---", "---", "---", "---", "---"}) +
-      Row({"dtypes of queries and outputs", "`query_dtype`",
-           NamesOf({DType::kF16, DType::kBF16, DType::kF32}), DTypesOfCuda(),
-           NamesOf({DType::kF16, DType::kBF16, DType::kF32})}) +
+      Row({"dtypes of queries and outputs", "`query_dtype`", queries, queries,
+           queries}) +
       Row({"dtypes of caches", "`kv_dtype`",
-           NamesOf({std::begin(kAll), std::end(kAll)}), DTypesOfCuda(),
-           NamesOf({DType::kF16, DType::kBF16, DType::kF32})}) +
-      Row({"dimensions of a head", "`head_dim`", any_dim,
-           absl::StrJoin(kInstanceHeadDims, ", "), any_dim}) +
+           NamesOf({std::begin(kAll), std::end(kAll)}),
+           DTypesOfCuda(InstanceKind::kCudaCores), queries}) +
+      Row({"... on tensor cores", "", "", DTypesOfCuda(InstanceKind::kGeneral),
+           ""}) +
+      Row({"dimensions of a head", "`head_dim`, `value_dim`", any_dim,
+           absl::StrCat("multiples of 8 to ",
+                        MostDimsOfCuda(InstanceKind::kCudaCores)),
+           any_dim}) +
+      Row({"... on tensor cores", "", "",
+           absl::StrCat("multiples of 8 to ",
+                        MostDimsOfCuda(InstanceKind::kGeneral)),
+           ""}) +
+      Row({"... with a kernel of their own", "", "",
+           DimsOfCuda(InstanceKind::kPlain), ""}) +
       Row({"q heads per kv head", "`num_q_heads`", "any", "any", "any"}) +
       Row({"tokens of a block", "`block_size`",
            absl::StrCat("1 to ", internal::kMaxBlockSize),
@@ -66,7 +100,7 @@ std::string Matrix() {
   const auto word = [](bool is_built) { return is_built ? "yes" : "no"; };
   for (const internal::Feature& feature : internal::AllFeatures()) {
     text += Row({feature.meaning, absl::StrCat("`", feature.field, "`"), "yes",
-                 word(feature.on_cuda), word(feature.in_thrust)});
+                 "yes", word(feature.in_thrust)});
   }
   return text;
 }

@@ -111,22 +111,54 @@ TEST(PlanRulesTest, TheReferenceIsRefusedOnAGpu) {
 
 TEST(PlanRulesTest, WhatIsNotCompiledIsToldWhatIs) {
   Batch batch = kBatch;
-  batch.dtype = DType::kF32;
+  batch.head_dim = 84;
   absl::Status status = ErrorOf(ShapeOf(batch), H200Profile());
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
   EXPECT_EQ(status.message(),
-            "kv_dtype fp32 with head_dim 128 is not built for CUDA; built: "
-            "fp16 and bf16 with head_dim 64 or 128");
-  batch = kBatch;
-  batch.head_dim = 80;
+            "head_dim must be a multiple of 8 on CUDA; got 84");
+  batch.head_dim = 520;
   status = ErrorOf(ShapeOf(batch), H200Profile());
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(status.message(),
+            "head_dim and value_dim must be at most 512 on CUDA; got 520 and "
+            "520");
   EXPECT_TRUE(MakePlan(ProblemOf(batch), CpuProfile(2), {}).ok());
+}
+
+// The cheapest that can: exact dimensions, then general, then CUDA cores.
+TEST(PlanRulesTest, EachShapeHasAnInstance) {
+  const auto name_of = [](DType kv, DType query, int dim, int window) {
+    DecodeShape shape = ShapeOf(kBatch);
+    shape.kv_dtype = kv;
+    shape.query_dtype = query;
+    shape.head_dim = shape.value_dim = dim;
+    shape.query = shape.output = {};
+    shape.key = shape.value = {};
+    shape.window = window;
+    const std::string name =
+        NameOf(MakePlan(ValidateShape(shape).value(), H200Profile(), {})
+                   .value()
+                   .instance);
+    return name.substr(0, name.rfind("_w"));
+  };
+  constexpr DType kF16 = DType::kF16;
+  constexpr DType kF32 = DType::kF32;
+  constexpr DType kE4M3 = DType::kFp8E4M3;
+  EXPECT_EQ(name_of(kF16, kF16, 80, 0), "fp16_d80");
+  EXPECT_EQ(name_of(kF16, kF16, 88, 0), "fp16_d128_general");
+  EXPECT_EQ(name_of(kF16, kF16, 80, 100), "fp16_d128_general");
+  EXPECT_EQ(name_of(kF16, kF16, 512, 0), "fp16_d512_cores");
+  EXPECT_EQ(name_of(kF16, kF32, 64, 0), "fp16_d128_cores");
+  EXPECT_EQ(name_of(kF32, kF32, 64, 100), "fp32_d128_cores");
+  EXPECT_EQ(name_of(kE4M3, DType::kBF16, 128, 0), "fp8_e4m3_d128");
+  EXPECT_EQ(name_of(kE4M3, kF16, 72, 0), "fp8_e4m3_d128_general");
+  EXPECT_EQ(name_of(kE4M3, kF32, 128, 0), "fp8_e4m3_d128_cores");
+  EXPECT_EQ(name_of(DType::kInt8, kF16, 128, 0), "int8_d128_general");
 }
 
 TEST(PlanRulesTest, AForcedInstanceIsTakenOrRefused) {
   EXPECT_EQ(Plan({.instance = InstanceChoice{8, 3}}).instance,
-            (Instance{DType::kF16, 128, 8, 3}));
+            (Instance{DType::kF16, 128, 128, 8, 3}));
   absl::Status status = ErrorOf(ShapeOf(kBatch), H200Profile(),
                                 {.instance = InstanceChoice{5, 7}});
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);

@@ -147,7 +147,7 @@ TEST(PlanTest, ACpuSplitsOneHeadOverItsThreads) {
   EXPECT_EQ(plan.variant, Variant::kSplitK);
   EXPECT_EQ(plan.num_ctas, 4);
   EXPECT_EQ(plan.resident_ctas, 1);
-  EXPECT_EQ(plan.instance, (Instance{DType::kF16, 128, 0, 0}));
+  EXPECT_EQ(plan.instance, (Instance{DType::kF16, 128, 128, 0, 0}));
   EXPECT_EQ(Plan({1, 1, 1, 65536}, CpuProfile(1)).variant, Variant::kV1);
 }
 
@@ -181,7 +181,7 @@ TEST(PlanTest, PrintsOnOneLine) {
                         .partition = Partition::kSplits,
                         .num_splits = 6,
                         .reduction = Reduction::kSecondPass,
-                        .instance = {DType::kBF16, 64, 8, 3},
+                        .instance = {DType::kBF16, 64, 64, 8, 3},
                         .num_ctas = 48,
                         .resident_ctas = 2,
                         .waves = 48.0 / 264,
@@ -195,8 +195,14 @@ TEST(PlanTest, PrintsOnOneLine) {
 }
 
 TEST(PlanTest, InstancesHaveNames) {
-  EXPECT_EQ(NameOf(Instance{DType::kF16, 128, 4, 2}), "fp16_d128_w4s2");
-  EXPECT_EQ(NameOf(Instance{DType::kF32, 80, 0, 0}), "fp32_d80_cpu");
+  EXPECT_EQ(NameOf(Instance{DType::kF16, 128, 128, 4, 2}), "fp16_d128_w4s2");
+  EXPECT_EQ(NameOf(Instance{DType::kBF16, 192, 128, 8, 2}),
+            "bf16_d192v128_w8s2");
+  EXPECT_EQ(NameOf(Instance{DType::kF16, 128, 128, 4, 2, true}),
+            "fp16_d128_general_w4s2");
+  EXPECT_EQ(NameOf(Instance{DType::kF32, 512, 512, 4, 1, true, true}),
+            "fp32_d512_cores_w4s1");
+  EXPECT_EQ(NameOf(Instance{DType::kF32, 80, 80, 0, 0}), "fp32_d80_cpu");
 }
 
 // An early grid takes what the one before it leaves: two of them must fit side

@@ -94,7 +94,8 @@ std::vector<BackendCase> CpuCases() {
 
 std::vector<BackendCase> CudaCases() {
   return {{BackendKind::kCuda, DType::kF16},
-          {BackendKind::kCuda, DType::kBF16}};
+          {BackendKind::kCuda, DType::kBF16},
+          {BackendKind::kCuda, DType::kF32}};
 }
 
 std::ostream& operator<<(std::ostream& out, const BackendCase& backend_case) {

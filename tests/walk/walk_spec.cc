@@ -62,11 +62,11 @@ int DrawDim(Dice& dice, bool on_cuda) {
     case 0:
       return dice.Pick({64, 80, 96, 112, 128, 192, 256});
     case 1:
-      return on_cuda ? 16 * dice.In(1, 16) : dice.In(1, 70);
+      return on_cuda ? 8 * dice.In(1, 32) : dice.In(1, 70);
     case 2:
       return dice.Pick({512, 576, 160});
     default:
-      return 8 * (on_cuda ? 2 * dice.In(1, 8) : dice.In(1, 16));
+      return 8 * dice.In(1, 16);
   }
 }
 

@@ -9,21 +9,44 @@
 #include "paged/args.h"
 #include "paged/device_profile.h"
 #include "paged/options.h"
+#include "paged/plan.h"
 
 namespace paged::internal {
 
 // Whether the device can merge partials this way, whatever the plan.
 bool CanReduce(Reduction reduction, const DeviceProfile& profile);
 
-// Whether the instance has the shape's dtype and head_dim, and the warps and
-// stages that were asked for, if any.
-bool Serves(const InstanceConfig& config, const DecodeShape& shape,
-            const std::optional<InstanceChoice>& forced);
+// Whether the rows of the caches are whole pieces of 16 bytes, at multiples of
+// 16; else, of 8: those of bytes may.
+bool HasWholeVectors(const DecodeShape& shape);
+
+// What the instances that serve a shape share: of all that could, those that
+// do it at the least cost.
+struct InstanceClass {
+  ElementKind element = ElementKind::kF16;
+  InstanceKind kind = InstanceKind::kPlain;
+  int key_dim = 0;
+  int value_dim = 0;
+};
+
+// Empty where no instance serves the shape. With `forced`, of those that take
+// at least what it asks for.
+std::optional<InstanceClass> ClassFor(
+    const DecodeShape& shape, const std::optional<InstanceChoice>& forced);
+
+// Whether the instance is of the class, and has the warps and stages that were
+// asked for, if any.
+bool IsOf(const InstanceConfig& config, const InstanceClass& of,
+          const std::optional<InstanceChoice>& forced);
+
+// The instance's entry in the table of what is compiled; null for none.
+const InstanceConfig* ConfigOf(const Instance& instance);
+Instance InstanceOf(const InstanceConfig& config);
 
 // InvalidArgument for a variant, reduction or instance that this device does
-// not have, and on CUDA for strides that are no multiple of 16 bytes.
-// Unimplemented for a dtype, head_dim, instance or compute capability that no
-// compiled kernel serves, with the list of what exists.
+// not have, and on CUDA for strides that are no multiple of 16 bytes (8 of a
+// cache of bytes). Unimplemented for a dtype, head_dim, instance or compute
+// capability that no compiled kernel serves, with what exists.
 absl::Status CheckDevice(const DecodeShape& shape, const DeviceProfile& profile,
                          const DecodeOptions& options);
 

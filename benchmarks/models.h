@@ -1,10 +1,10 @@
 // Attention shapes of models that people run. Facts from public model
-// configurations; what matters is that such shapes exist. Tests name their
-// rows after them.
-#ifndef PAGED_TESTS_SUPPORT_MODELS_H_
-#define PAGED_TESTS_SUPPORT_MODELS_H_
+// configurations; what matters is that such shapes exist. Rows of tests
+// and of records are named after them.
+#ifndef PAGED_BENCHMARKS_MODELS_H_
+#define PAGED_BENCHMARKS_MODELS_H_
 
-namespace paged::testing {
+namespace paged::benchmarks {
 
 // Where layers differ, the one with the most rules.
 struct Model {
@@ -98,6 +98,6 @@ inline constexpr Model kModels[] = {
     {"multi_query_512", 64, 1, 512, 128},
 };
 
-}  // namespace paged::testing
+}  // namespace paged::benchmarks
 
-#endif  // PAGED_TESTS_SUPPORT_MODELS_H_
+#endif  // PAGED_BENCHMARKS_MODELS_H_

@@ -1,0 +1,10 @@
+#include "kernels/cuda/decode_kernel.cuh"
+#include "kernels/cuda/registry.h"
+
+namespace paged {
+
+std::span<const DecodeKernel> GeneralKernelsBF16() {
+  return KernelsOf<ElementKind::kBF16, InstanceKind::kGeneral>();
+}
+
+}  // namespace paged

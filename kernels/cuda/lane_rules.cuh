@@ -1,0 +1,86 @@
+// Score rules and scales of single tokens, for the two rows of a lane.
+#ifndef PAGED_KERNELS_CUDA_LANE_RULES_CUH_
+#define PAGED_KERNELS_CUDA_LANE_RULES_CUH_
+
+#include "kernels/core/kernel_params.h"
+#include "kernels/core/visibility.h"
+#include "kernels/cuda/tile_math.cuh"
+
+namespace paged {
+
+// The item is narrowed, and has a row.
+class LaneRules {
+ public:
+  __device__ __forceinline__ LaneRules(const DecodeParams& p,
+                                       const WorkItem& item, int kv_head)
+      : p_(p) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int last = item.num_rows - 1;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      // Rows past the last are nobody's, and must not be looked up.
+      const int row = min(lane / 4 + half * 8, last);
+      rows_[half] = RowRulesOf(p, item, kv_head, item.first_row + row);
+    }
+    const RowRules lower = RowRulesOf(p, item, kv_head, item.first_row);
+    const RowRules upper = RowRulesOf(p, item, kv_head, item.first_row + last);
+    seen_begin_ = upper.visible.begin;
+    seen_end_ = min(lower.visible.end, lower.tree_begin);
+    modifies_ = p.rules.soft_cap_log2 != 0.0f ||
+                p.rules.alibi_slopes != nullptr || p.rules.bias != nullptr;
+  }
+
+  // Turns the scaled scores of a tile into those that the softmax takes.
+  __device__ __forceinline__ void Apply(int tile, Scores& scores) const {
+    const int begin = tile * kTileTokens;
+    if (!modifies_ && begin >= seen_begin_ &&
+        begin + kTileTokens <= seen_end_) {
+      return;  // every row sees all of it
+    }
+    const int first = begin + static_cast<int>(threadIdx.x) % 4 * 2;
+#pragma unroll
+    for (int n = 0; n < 2; ++n) {
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        scores[n][j] = RuledScore(p_.rules, rows_[j / 2], first + n * 8 + j % 2,
+                                  scores[n][j]);
+      }
+    }
+  }
+
+ private:
+  const DecodeParams& p_;
+  RowRules rows_[2];
+  int seen_begin_;  // of what all rows see
+  int seen_end_;
+  bool modifies_;
+};
+
+// The scales of a tile's values, where each token has its own, as powers of two
+// and signs. They join the scores, so that the weights which go to the tensor
+// cores never exceed 1, and leave the sum of the weights again: the maximum is
+// then that of score plus exponent, for the sum too.
+struct TokenScales {
+  float exponents[2][2];  // of tokens n * 8 + lane % 4 * 2 + j
+  float values[2][2];
+
+  __device__ __forceinline__ void Load(uint32_t scales) {
+#pragma unroll
+    for (int n = 0; n < 2; ++n) {
+      const float2 pair =
+          LoadSharedFloats(scales + (n * 8 + threadIdx.x % 4 * 2) * 4);
+      values[n][0] = pair.x;
+      values[n][1] = pair.y;
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+        const float exponent = log2f(fabsf(values[n][j]));
+        // Of zero, a number that leaves next to nothing; NaN stays.
+        exponents[n][j] = exponent < -126.0f ? -126.0f : exponent;
+      }
+    }
+  }
+};
+
+}  // namespace paged
+
+#endif  // PAGED_KERNELS_CUDA_LANE_RULES_CUH_

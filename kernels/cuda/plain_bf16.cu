@@ -1,0 +1,10 @@
+#include "kernels/cuda/decode_kernel.cuh"
+#include "kernels/cuda/registry.h"
+
+namespace paged {
+
+std::span<const DecodeKernel> PlainKernelsBF16() {
+  return KernelsOf<ElementKind::kBF16, InstanceKind::kPlain>();
+}
+
+}  // namespace paged

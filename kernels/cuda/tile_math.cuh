@@ -1,0 +1,212 @@
+// The two products of a tile: Q with its keys, and the weights with its values.
+//
+// For both, the rows of an mma are the item's rows; its columns are tokens in
+// the first and dimensions in the second. A lane has rows lane / 4 and
+// lane / 4 + 8.
+#ifndef PAGED_KERNELS_CUDA_TILE_MATH_CUH_
+#define PAGED_KERNELS_CUDA_TILE_MATH_CUH_
+
+#include <cstdint>
+
+#include "kernels/cuda/byte_elements.cuh"
+#include "kernels/cuda/decode_instance.cuh"
+
+namespace paged {
+
+// Scores of a lane: scores[n][j] is of token n * 8 + lane % 4 * 2 + j % 2 and
+// of row lane / 4 + j / 2 * 8.
+using Scores = float[2][4];
+
+// Columns of 16 dimensions that the products go through; those of a general
+// instance end with the problem's.
+template <IsDecodeInstance V>
+__device__ __forceinline__ bool IsPast(int step, int dim) {
+  return V::kIsGeneral && step * 16 >= dim;
+}
+
+// Of elements of 16 bits.
+template <IsDecodeInstance V>
+struct WordMath {
+  using Element = DeviceElement<V::kElement>;
+  using Keys = typename V::Keys;
+  using Values = typename V::Values;
+
+  static __device__ __forceinline__ void LoadQuery(uint32_t (&part)[4],
+                                                   uint32_t query, int k) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    LoadMatrices(
+        part, V::Query::Move(V::Query::Offset(lane % 16, lane / 16) + query, 0,
+                             k * 2));
+  }
+
+  // Two chains of dependent products instead of one of twice the length: with
+  // few warps on an SM their latency is what a tile costs (H200, 1 x 4096 on
+  // one SM per kv head: 28.4 -> 26.3 us).
+  template <typename QueryPart>
+  static __device__ __forceinline__ void Score(const QueryPart& query,
+                                               uint32_t keys, int key_dim,
+                                               Scores& scores) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const uint32_t first =
+        keys + Keys::Offset(lane % 8 + lane / 16 * 8, lane / 8 % 2);
+    Scores odd = {};
+#pragma unroll
+    for (int k = 0; k < V::kKeyDim / 16; ++k) {
+      if (IsPast<V>(k, key_dim)) break;
+      uint32_t m[4];
+      LoadMatrices(m, Keys::Move(first, 0, k * 2));
+      uint32_t part[4];
+      query(part, k);
+      Scores& sums = k % 2 == 0 ? scores : odd;
+      Element::Multiply(sums[0], part, m[0], m[1]);
+      Element::Multiply(sums[1], part, m[2], m[3]);
+    }
+    Add(scores, odd);
+  }
+
+  // values[i]: dimensions i * 8 + lane % 4 * 2 and the next of both rows.
+  static __device__ __forceinline__ void AddValues(
+      const uint32_t (&weights)[4], uint32_t tile, int value_dim,
+      float (&values)[V::kValueDim / 8][4]) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const uint32_t first = tile + Values::Offset(lane % 16, lane / 16);
+#pragma unroll
+    for (int n = 0; n < V::kValueDim / 16; ++n) {
+      if (IsPast<V>(n, value_dim)) break;
+      uint32_t m[4];
+      LoadMatricesTransposed(m, Values::Move(first, 0, n * 2));
+      Element::Multiply(values[n * 2], weights, m[0], m[1]);
+      Element::Multiply(values[n * 2 + 1], weights, m[2], m[3]);
+    }
+  }
+
+  // A lane's part of one of its rows, to `line`, the row in float32.
+  static __device__ __forceinline__ void StoreRow(
+      float* line, const float (&values)[V::kValueDim / 8][4], int half) {
+    line += threadIdx.x % 4 * 2;
+#pragma unroll
+    for (int i = 0; i < V::kValueDim / 8; ++i) {
+      *reinterpret_cast<float2*>(line + i * 8) = {values[i][half * 2],
+                                                  values[i][half * 2 + 1]};
+    }
+  }
+
+  static __device__ __forceinline__ void Add(Scores& scores,
+                                             const Scores& more) {
+#pragma unroll
+    for (int n = 0; n < 2; ++n) {
+#pragma unroll
+      for (int j = 0; j < 4; ++j) scores[n][j] += more[n][j];
+    }
+  }
+};
+
+// Of elements of one byte, as fp16. The order of the dimensions in the first
+// product is ours to choose, so a lane reads 16 bytes of a key at once, four of
+// which are its part of each step; in the second, pairs of dimensions are what
+// ldmatrix moves, and even and odd ones become columns of products of their
+// own.
+template <IsDecodeInstance V>
+struct ByteMath {
+  using Element = DeviceElement<ElementKind::kF16>;
+  using Keys = typename V::Keys;
+  using Values = typename V::Values;
+
+  // Step k covers bytes k % 4 * 4 and the next three of chunks k / 4 * 4 and
+  // the next three, one of each lane of a row.
+  static __device__ __forceinline__ void LoadQuery(uint32_t (&part)[4],
+                                                   uint32_t query, int k) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int dim = k / 4 * 64 + lane % 4 * 16 + k % 4 * 4;
+    // Half of a chunk of eight elements.
+    const uint32_t place = query + V::Query::Offset(lane / 4, dim / 8) +
+                           static_cast<uint32_t>(dim % 8 * 2);
+    const uint2 upper = LoadShared8(place);
+    const uint2 lower = LoadShared8(V::Query::Move(place, 8, 0));
+    part[0] = upper.x;
+    part[1] = lower.x;
+    part[2] = upper.y;
+    part[3] = lower.y;
+  }
+
+  template <typename QueryPart>
+  static __device__ __forceinline__ void Score(const QueryPart& query,
+                                               uint32_t keys, int key_dim,
+                                               Scores& scores) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const uint32_t first = keys + Keys::Offset(lane / 4, lane % 4);
+    Scores odd = {};
+#pragma unroll
+    for (int h = 0; h < V::kKeyDim / 64; ++h) {
+      if (V::kIsGeneral && h * 64 >= key_dim) break;
+      uint4 chunks[2];
+#pragma unroll
+      for (int n = 0; n < 2; ++n) {
+        chunks[n] = LoadShared16(Keys::Move(first, n * 8, h * 4));
+      }
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        uint32_t part[4];
+        query(part, h * 4 + i);
+        Scores& sums = i % 2 == 0 ? scores : odd;
+#pragma unroll
+        for (int n = 0; n < 2; ++n) {
+          const uint32_t word = i == 0   ? chunks[n].x
+                                : i == 1 ? chunks[n].y
+                                : i == 2 ? chunks[n].z
+                                         : chunks[n].w;
+          const HalfPairs pairs = ToHalves<V::kElement>(word);
+          Element::Multiply(sums[n], part, pairs.low, pairs.high);
+        }
+      }
+    }
+    WordMath<V>::Add(scores, odd);
+  }
+
+  // values[2 i] and values[2 i + 1]: of dimensions i * 16 + lane % 4 * 4 and
+  // the next three, the even and the odd ones of both rows.
+  static __device__ __forceinline__ void AddValues(
+      const uint32_t (&weights)[4], uint32_t tile, int value_dim,
+      float (&values)[V::kValueDim / 8][4]) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const uint32_t first = tile + Values::Offset(lane % 16, lane / 16);
+#pragma unroll
+    for (int c = 0; c < V::kValueDim / 16; c += 2) {
+      if (IsPast<V>(c, value_dim)) break;
+      uint32_t m[4];
+      LoadMatricesTransposed(m, Values::Move(first, 0, c));
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        // Bytes: both dimensions of a token, then of the next. Turned into both
+        // tokens of a dimension, then of the next.
+        const HalfPairs early =
+            ToHalves<V::kElement>(__byte_perm(m[e * 2], 0, 0x3120));
+        const HalfPairs late =
+            ToHalves<V::kElement>(__byte_perm(m[e * 2 + 1], 0, 0x3120));
+        Element::Multiply(values[(c + e) * 2], weights, early.low, late.low);
+        Element::Multiply(values[(c + e) * 2 + 1], weights, early.high,
+                          late.high);
+      }
+    }
+  }
+
+  static __device__ __forceinline__ void StoreRow(
+      float* line, const float (&values)[V::kValueDim / 8][4], int half) {
+    line += threadIdx.x % 4 * 4;
+#pragma unroll
+    for (int i = 0; i < V::kValueDim / 16; ++i) {
+      const float(&even)[4] = values[i * 2];
+      const float(&odd)[4] = values[i * 2 + 1];
+      *reinterpret_cast<float4*>(line + i * 16) = {
+          even[half * 2], odd[half * 2], even[half * 2 + 1], odd[half * 2 + 1]};
+    }
+  }
+};
+
+template <IsDecodeInstance V>
+using TileMath =
+    std::conditional_t<V::kHasByteElements, ByteMath<V>, WordMath<V>>;
+
+}  // namespace paged
+
+#endif  // PAGED_KERNELS_CUDA_TILE_MATH_CUH_
