@@ -30,15 +30,9 @@ struct InstanceShape {
 enum class InstanceKind : uint8_t {
   kPlain,      // tensor cores; heads of exactly its dimensions, no score rules
   kGeneral,    // tensor cores; heads up to its dimensions, all score rules
+  kWide,       // the same for twice as many rows, which read a tile once
   kCudaCores,  // the same in float32, for every dtype of queries
 };
-
-// Rows of an item. CUDA cores keep four dimensions of each in registers for
-// every 128.
-constexpr int MaxRowsOf(InstanceKind kind) {
-  return kind == InstanceKind::kCudaCores ? kMaxRowsPerItem / 2
-                                          : kMaxRowsPerItem;
-}
 
 struct InstanceConfig {
   ElementKind element = ElementKind::kF16;  // of the cache
@@ -58,7 +52,18 @@ struct InstanceConfig {
   }
   constexpr bool has_byte_elements() const { return BytesOf(element) == 1; }
 
-  constexpr int max_rows() const { return MaxRowsOf(kind); }
+  // Rows of an item. CUDA cores keep four dimensions of each in registers for
+  // every 128.
+  constexpr int max_rows() const {
+    return kind == InstanceKind::kWide        ? 2 * kMmaRows
+           : kind == InstanceKind::kCudaCores ? kMmaRows / 2
+                                              : kMmaRows;
+  }
+  // Tiles of a stage: as many bytes of small elements as of others, since it
+  // is by the stage that a warp waits and looks for a new maximum.
+  constexpr int tiles_per_stage() const {
+    return has_byte_elements() && key_dim <= 128 ? 2 : 1;
+  }
 
   // A row in shared memory: whole groups of the eight 16-byte chunks that its
   // swizzle permutes.
@@ -70,12 +75,13 @@ struct InstanceConfig {
     return is_general() && has_byte_elements() ? 2 * kTileTokens * 4 : 0;
   }
   // K and V of one tile. CUDA cores read the cache without a ring.
-  constexpr int stage_bytes() const {
+  constexpr int tile_bytes() const {
     if (!has_tensor_cores()) return 0;
     return kTileTokens * (RowBytes(key_dim, BytesOf(element)) +
                           RowBytes(value_dim, BytesOf(element))) +
            scale_bytes();
   }
+  constexpr int stage_bytes() const { return tiles_per_stage() * tile_bytes(); }
   constexpr int ring_bytes() const {
     return shape.warps * shape.stages * stage_bytes();
   }
@@ -98,8 +104,8 @@ struct InstanceConfig {
       return max_rows() * (key_dim + 4) * 4 +
              shape.warps * (kTileTokens + 1) * max_rows() * 4;
     }
-    return kMaxRowsPerItem * RowBytes(key_dim, 2) +
-           (has_byte_elements() ? kMaxRowsPerItem * 4 : 0);
+    return max_rows() * RowBytes(key_dim, 2) +
+           (has_byte_elements() ? max_rows() * 4 : 0);
   }
   constexpr int shared_bytes() const { return work_bytes() + query_bytes(); }
 };
@@ -107,8 +113,7 @@ struct InstanceConfig {
 // Every shape that some instance has.
 inline constexpr std::array kInstanceShapes = {
     InstanceShape{4, 2}, InstanceShape{4, 3}, InstanceShape{8, 2},
-    InstanceShape{8, 3}, InstanceShape{4, 4}, InstanceShape{8, 4},
-    InstanceShape{4, 1}};
+    InstanceShape{8, 3}, InstanceShape{4, 1}};
 
 namespace instance_list {
 
@@ -119,49 +124,54 @@ struct Dims {
 
 // Of the dimensions that most models have, every shape that some batch is best
 // served by; of the others, and with score rules, one or two.
+inline constexpr InstanceShape kAll[] = {{4, 2}, {4, 3}, {8, 2}, {8, 3}};
+inline constexpr InstanceShape kFew[] = {{4, 2}, {8, 2}};
+// Two CTAs on an SM, where rings are padded and registers would let a third in.
+inline constexpr InstanceShape kPadded[] = {{4, 3}, {8, 2}};
+// A ring of eight warps would not fit.
+inline constexpr InstanceShape kLarge[] = {{4, 2}, {4, 3}};
+inline constexpr InstanceShape kOne[] = {{4, 2}};
+
+template <std::size_t kShapes, typename Visit>
+constexpr void VisitShapes(ElementKind element, InstanceKind kind, Dims dims,
+                           const InstanceShape (&shapes)[kShapes],
+                           const Visit& visit) {
+  for (InstanceShape shape : shapes) visit(element, kind, dims, shape);
+}
+
 template <typename Visit>
 constexpr void VisitOf16Bits(ElementKind element, const Visit& visit) {
-  constexpr InstanceShape kAll[] = {{4, 2}, {4, 3}, {8, 2}, {8, 3}};
-  constexpr InstanceShape kFew[] = {{4, 2}, {8, 2}};
-  // A ring of eight warps would not fit.
-  constexpr InstanceShape kLarge[] = {{4, 2}, {4, 3}};
-  for (int dim : {64, 128}) {
-    for (InstanceShape shape : kAll) {
-      visit(element, InstanceKind::kPlain, Dims{dim, dim}, shape);
-    }
-  }
-  for (Dims dims :
-       {Dims{80, 80}, Dims{96, 96}, Dims{112, 112}, Dims{192, 128}}) {
-    for (InstanceShape shape : kFew) {
-      visit(element, InstanceKind::kPlain, dims, shape);
-    }
-  }
-  for (Dims dims : {Dims{192, 192}, Dims{256, 256}}) {
-    for (InstanceShape shape : kLarge) {
-      visit(element, InstanceKind::kPlain, dims, shape);
-    }
-  }
-  for (int dim : {64, 128}) {
-    for (InstanceShape shape : kFew) {
-      visit(element, InstanceKind::kGeneral, Dims{dim, dim}, shape);
-    }
-  }
-  visit(element, InstanceKind::kGeneral, Dims{256, 256}, InstanceShape{4, 2});
+  constexpr InstanceKind kPlain = InstanceKind::kPlain;
+  constexpr InstanceKind kGeneral = InstanceKind::kGeneral;
+  VisitShapes(element, kPlain, {64, 64}, kAll, visit);
+  VisitShapes(element, kPlain, {128, 128}, kAll, visit);
+  VisitShapes(element, kPlain, {80, 80}, kPadded, visit);
+  VisitShapes(element, kPlain, {96, 96}, kPadded, visit);
+  VisitShapes(element, kPlain, {112, 112}, kPadded, visit);
+  VisitShapes(element, kPlain, {192, 128}, kFew, visit);
+  VisitShapes(element, kPlain, {192, 192}, kLarge, visit);
+  VisitShapes(element, kPlain, {256, 256}, kLarge, visit);
+  VisitShapes(element, kGeneral, {64, 64}, kFew, visit);
+  VisitShapes(element, kGeneral, {128, 128}, kFew, visit);
+  VisitShapes(element, kGeneral, {192, 192}, kOne, visit);
+  VisitShapes(element, kGeneral, {256, 256}, kOne, visit);
+  VisitShapes(element, InstanceKind::kWide, {64, 64}, kFew, visit);
+  VisitShapes(element, InstanceKind::kWide, {128, 128}, kFew, visit);
 }
 
 template <typename Visit>
 constexpr void VisitOf8Bits(ElementKind element, const Visit& visit) {
-  constexpr InstanceShape kShapes[] = {{4, 4}, {8, 4}};
-  for (int dim : {64, 128}) {
-    for (InstanceShape shape : kShapes) {
-      // The others are rare enough to go with the general instances.
-      if (element == ElementKind::kE4M3) {
-        visit(element, InstanceKind::kPlain, Dims{dim, dim}, shape);
-      }
-      visit(element, InstanceKind::kGeneral, Dims{dim, dim}, shape);
-    }
+  constexpr InstanceKind kPlain = InstanceKind::kPlain;
+  constexpr InstanceKind kGeneral = InstanceKind::kGeneral;
+  if (element == ElementKind::kE4M3) {
+    VisitShapes(element, kPlain, {64, 64}, kFew, visit);
+    VisitShapes(element, kPlain, {128, 128}, kAll, visit);
+  } else {
+    VisitShapes(element, kPlain, {128, 128}, kFew, visit);
   }
-  visit(element, InstanceKind::kGeneral, Dims{256, 256}, InstanceShape{4, 4});
+  VisitShapes(element, kGeneral, {64, 64}, kFew, visit);
+  VisitShapes(element, kGeneral, {128, 128}, kFew, visit);
+  VisitShapes(element, kGeneral, {256, 256}, kOne, visit);
 }
 
 template <typename Visit>

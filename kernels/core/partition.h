@@ -19,8 +19,9 @@ namespace paged {
 // mma.m16n8k16 in the product with V.
 inline constexpr int kTileTokens = 16;
 
-// Rows that fit an item: the M extent of mma.m16n8k16.
-inline constexpr int kMaxRowsPerItem = 16;
+// Rows that a CPU kernel, or one product of the tensor cores, takes at once:
+// the M extent of mma.m16n8k16.
+inline constexpr int kMmaRows = 16;
 
 struct WorkItem {
   int table_row;    // sequence

@@ -102,18 +102,28 @@ PAGED_HD inline RowRules RowRulesOf(const DecodeParams& p, const WorkItem& item,
       tree_begin};
 }
 
+// Whether the row sees the token at `position`.
+PAGED_HD inline bool Sees(const RowRules& row, int position) {
+  if (!Sees(row.visible, position)) return false;
+  return position < row.tree_begin ||
+         (row.tree_mask >> (position - row.tree_begin) & 1u) != 0;
+}
+
+// The score of a token that it sees.
+PAGED_HD inline float ModifiedScore(const ScoreRules& rules,
+                                    const RowRules& row, int position,
+                                    float score_log2) {
+  return ModifiedScore(
+      rules, score_log2, row.slope_log2, position - row.position,
+      row.bias == nullptr ? 0.0f : row.bias[position] * kLog2E);
+}
+
 // The score that the row's softmax takes for the token at `position`: minus
 // infinity for one that it does not see.
 PAGED_HD inline float RuledScore(const ScoreRules& rules, const RowRules& row,
                                  int position, float score_log2) {
-  if (!Sees(row.visible, position)) return -INFINITY;
-  if (position >= row.tree_begin &&
-      (row.tree_mask >> (position - row.tree_begin) & 1u) == 0) {
-    return -INFINITY;
-  }
-  return ModifiedScore(
-      rules, score_log2, row.slope_log2, position - row.position,
-      row.bias == nullptr ? 0.0f : row.bias[position] * kLog2E);
+  return Sees(row, position) ? ModifiedScore(rules, row, position, score_log2)
+                             : -INFINITY;
 }
 
 }  // namespace paged

@@ -13,7 +13,7 @@
 
 namespace paged {
 
-// A tile of keys or values, or the query, in shared memory: 16 rows of 16-byte
+// A tile of keys or values, or the query, in shared memory: rows of 16-byte
 // chunks, eight of which are permuted by the row so that neither cp.async nor
 // the loads of fragments meet in a bank.
 template <int kDim, int kElementBytes>
@@ -70,19 +70,23 @@ struct DecodeInstance {
   static constexpr int kValueDim = kConfig.value_dim;
   using Keys = TileLayout<kKeyDim, kElementBytes>;
   using Values = TileLayout<kValueDim, kElementBytes>;
-  using Query = TileLayout<kKeyDim, 2>;
+  using Query = TileLayout<kKeyDim, 2>;  // with kMaxRows rows
 
   static constexpr int kWarps = kConfig.shape.warps;
   static constexpr int kStages = kConfig.shape.stages;
   static constexpr int kThreads = kConfig.threads();
   static constexpr int kMaxRows = kConfig.max_rows();
+  // Products that the rows take, on tensor cores.
+  static constexpr int kRowGroups = kMaxRows / kMmaRows;
+  static constexpr int kTilesPerStage = kConfig.tiles_per_stage();
+  static constexpr int kTileBytes = kConfig.tile_bytes();
   static constexpr int kStageBytes = kConfig.stage_bytes();
   static constexpr int kWarpMergeBytes = kConfig.warp_merge_bytes();
   static constexpr int kWorkBytes = kConfig.work_bytes();
   static constexpr int kSharedBytes = kConfig.shared_bytes();
 
   // Larger queries are loaded from shared memory for each tile.
-  static constexpr bool kKeepsQuery = kKeyDim <= 192;
+  static constexpr bool kKeepsQuery = kKeyDim * kRowGroups <= 192;
 
   // CTAs that should fit an SM: as many as the 228 KB of shared memory of an
   // sm_90 hold (1 KB of each is the system's), as long as the 65,536 registers
@@ -93,9 +97,10 @@ struct DecodeInstance {
   // keep 32 more.
   static constexpr int kMinCtas = [] {
     const int by_shared = 228 * 1024 / (kSharedBytes + 1024);
-    const int registers = kHasTensorCores ? std::max(kKeyDim, kValueDim) + 64 +
-                                                (kIsGeneral ? 32 : 0)
-                                          : kValueDim / 4 + 128;
+    const int registers = kHasTensorCores
+                              ? std::max(kKeyDim, kValueDim) * kRowGroups + 64 +
+                                    (kIsGeneral ? 32 : 0)
+                              : kValueDim / 4 + 128;
     const int by_registers = 65536 / (registers * kThreads);
     return std::max(1, std::min(by_shared, by_registers));
   }();

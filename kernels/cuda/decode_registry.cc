@@ -10,9 +10,11 @@ std::span<const DecodeKernel> DecodeKernels() {
     std::vector<DecodeKernel> kernels;
     kernels.reserve(kInstances.size());
     for (auto part :
-         {PlainKernelsF16(), GeneralKernelsF16(), PlainKernelsBF16(),
-          GeneralKernelsBF16(), PlainKernelsE4M3(), GeneralKernelsE4M3(),
-          GeneralKernelsE5M2(), GeneralKernelsInt8(), CoreKernels()}) {
+         {PlainKernelsF16(), PlainKernelsBF16(), PlainKernelsE4M3(),
+          PlainKernelsE5M2(), PlainKernelsInt8(), GeneralKernelsF16(),
+          GeneralKernelsBF16(), GeneralKernelsE4M3(), GeneralKernelsE5M2(),
+          GeneralKernelsInt8(), WideKernelsF16(), WideKernelsBF16(),
+          CoreKernels()}) {
       kernels.insert(kernels.end(), part.begin(), part.end());
     }
     return kernels;

@@ -34,7 +34,8 @@ __global__ void __launch_bounds__(V::kThreads)
   uint32_t seen = 0;
   while (ring.HasTile()) {
     ring.IssueNext();
-    const typename KvRing<V>::Tile kv = ring.Wait();
+    ring.Wait();
+    const typename KvRing<V>::Tile kv = ring.At(0);
     const uint32_t word = threadIdx.x % 32 * 16;
     seen ^= LoadShared(kv.keys + word) ^ LoadShared(kv.values + word);
     ring.Release();
@@ -79,15 +80,24 @@ GatherLaunch LaunchOf(const InstanceConfig& config) {
 }
 
 GatherLaunch LaunchOf(const InstanceConfig& config) {
-  if (!config.has_tensor_cores()) return nullptr;
-  const bool is_plain = config.kind == InstanceKind::kPlain;
-  if (config.has_byte_elements()) {
-    return is_plain
-               ? LaunchOf<ElementKind::kE4M3, InstanceKind::kPlain>(config)
-               : LaunchOf<ElementKind::kE4M3, InstanceKind::kGeneral>(config);
+  constexpr InstanceKind kPlain = InstanceKind::kPlain;
+  constexpr InstanceKind kGeneral = InstanceKind::kGeneral;
+  constexpr InstanceKind kWide = InstanceKind::kWide;
+  switch (config.kind) {
+    case InstanceKind::kPlain:
+      return config.has_byte_elements()
+                 ? LaunchOf<ElementKind::kE4M3, kPlain>(config)
+                 : LaunchOf<ElementKind::kF16, kPlain>(config);
+    case InstanceKind::kGeneral:
+      return config.has_byte_elements()
+                 ? LaunchOf<ElementKind::kE4M3, kGeneral>(config)
+                 : LaunchOf<ElementKind::kF16, kGeneral>(config);
+    case InstanceKind::kWide:
+      return LaunchOf<ElementKind::kF16, kWide>(config);
+    case InstanceKind::kCudaCores:
+      break;
   }
-  return is_plain ? LaunchOf<ElementKind::kF16, InstanceKind::kPlain>(config)
-                  : LaunchOf<ElementKind::kF16, InstanceKind::kGeneral>(config);
+  return nullptr;
 }
 
 __device__ __forceinline__ void StoreElement(ElementKind element, void* data,

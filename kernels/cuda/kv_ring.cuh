@@ -1,8 +1,9 @@
 // A warp's private ring of KV tiles in shared memory.
 //
-// A stage holds one tile: 16 tokens of K, then of V, one kv head. The warp
-// takes every kWarps-th tile of its range and keeps kStages of them in flight
-// or in use; no other warp reads its ring, so no barrier is ever needed.
+// A stage holds kTilesPerStage tiles, each 16 tokens of K, then of V, one kv
+// head. The warp takes every kWarps-th tile of its range and keeps kStages
+// stages in flight or in use; no other warp reads its ring, so no barrier is
+// ever needed.
 //
 // Block ids are looked up 32 tiles ahead, one per lane, which takes the block
 // table out of the chain of dependent loads.
@@ -57,9 +58,9 @@ class KvRing {
     next_block_ids_ = LookUp(32 + lane_);
   }
 
-  // Whether the warp has a tile to wait for.
+  // Whether the warp has a stage to wait for.
   __device__ __forceinline__ bool HasTile() const {
-    return TileAt(issued_ - (V::kStages - 1)) < item_.last_tile;
+    return IsInRange(issued_ - (V::kStages - 1) * kTiles);
   }
 
   // Starts the loads of all stages but one. Call once, before anything else.
@@ -68,21 +69,23 @@ class KvRing {
     for (int stage = 0; stage < V::kStages - 1; ++stage) IssueNext();
   }
 
-  // Starts the load of the next tile, if there is one.
+  // Starts the load of the next stage's tiles, as far as there are any.
   __device__ __forceinline__ void IssueNext() {
-    const int count = TileAt(issued_);
-    if (count < item_.last_tile) {
-      const uint32_t stage = ring_ + stage_ * V::kStageBytes;
-      const int block = __shfl_sync(kAllLanes, block_ids_, issued_ % 32);
-      const int tile = InSequence(count);
+#pragma unroll
+    for (int t = 0; t < kTiles; ++t) {
+      if (!IsInRange(issued_ + t)) break;
+      const uint32_t place =
+          ring_ + stage_ * V::kStageBytes + t * V::kTileBytes;
+      const int block = __shfl_sync(kAllLanes, block_ids_, issued_ % 32 + t);
+      const int tile = InSequence(TileAt(issued_ + t));
       if (has_whole_tiles_ && IsAllVisible(tile)) {
-        IssueWhole(stage, tile, block);
+        IssueWhole(place, tile, block);
       } else {
-        IssueVisible(stage, tile);
+        IssueVisible(place, tile, block);
       }
     }
     CommitCopies();  // an empty group keeps the count of groups in step
-    ++issued_;
+    issued_ += kTiles;
     stage_ = stage_ + 1 == V::kStages ? 0 : stage_ + 1;
     if (issued_ % 32 == 0) {
       block_ids_ = next_block_ids_;
@@ -90,23 +93,31 @@ class KvRing {
     }
   }
 
-  // Waits for the oldest tile.
-  __device__ __forceinline__ Tile Wait() {
+  // Waits for the oldest stage.
+  __device__ __forceinline__ void Wait() {
     WaitForCopies<V::kStages - 1>();
     __syncwarp();
-    // The stage that comes next in the ring is the one filled first.
-    const uint32_t stage = ring_ + stage_ * V::kStageBytes;
-    return {InSequence(TileAt(issued_ - V::kStages)), stage,
-            stage + Keys::kTileBytes, stage + kScaleOffset};
   }
 
-  // Gives the tile of the last Wait back.
+  // The t-th tile of the stage of the last Wait: the first is always there.
+  __device__ __forceinline__ bool Has(int t) const {
+    return t == 0 || IsInRange(issued_ - V::kStages * kTiles + t);
+  }
+  __device__ __forceinline__ Tile At(int t) const {
+    // The stage that comes next in the ring is the one filled first.
+    const uint32_t place = ring_ + stage_ * V::kStageBytes + t * V::kTileBytes;
+    return {InSequence(TileAt(issued_ - V::kStages * kTiles + t)), place,
+            place + Keys::kTileBytes, place + kScaleOffset};
+  }
+
+  // Gives the stage of the last Wait back.
   __device__ __forceinline__ void Release() { __syncwarp(); }
 
   // Waits for loads that nobody will use; shared memory is free afterwards.
   __device__ __forceinline__ void Drain() { WaitForCopies<0>(); }
 
  private:
+  static constexpr int kTiles = V::kTilesPerStage;
   static constexpr int kScaleOffset = Keys::kTileBytes + Values::kTileBytes;
 
   // Rows of bytes need not begin at a multiple of 16 of them, nor end there.
@@ -137,9 +148,12 @@ class KvRing {
     __syncwarp();
   }
 
-  // The warp's `count`-th tile.
+  // The warp's `count`-th tile, and whether there is one.
   __device__ __forceinline__ int TileAt(int count) const {
     return first_tile_ + count * tile_step_;
+  }
+  __device__ __forceinline__ bool IsInRange(int count) const {
+    return TileAt(count) < item_.last_tile;
   }
 
   __device__ __forceinline__ int InSequence(int tile) const {
@@ -177,14 +191,14 @@ class KvRing {
   }
 
   // A tile of 16 visible tokens in one block.
-  __device__ __forceinline__ void IssueWhole(uint32_t stage, int tile,
+  __device__ __forceinline__ void IssueWhole(uint32_t place, int tile,
                                              int block) {
     const int first_slot =
         (tile - BlockOf(tile) * tiles_per_block_) * kTileTokens;
-    IssueRows<Keys>(stage, keys_, p_.key, block, first_slot, p_.key_dim);
-    IssueRows<Values>(stage + Keys::kTileBytes, values_, p_.value, block,
+    IssueRows<Keys>(place, keys_, p_.key, block, first_slot, p_.key_dim);
+    IssueRows<Values>(place + Keys::kTileBytes, values_, p_.value, block,
                       first_slot, p_.value_dim);
-    IssueScales(stage, block, first_slot + lane_ % kTileTokens, true);
+    IssueScales(place, block, first_slot + lane_ % kTileTokens, true);
   }
 
   template <typename Layout>
@@ -213,19 +227,24 @@ class KvRing {
   }
 
   // Any tile. Rows that nobody sees become zeros: nothing is read for them,
-  // neither from the table nor from the pool.
-  __device__ __forceinline__ void IssueVisible(uint32_t stage, int tile) {
+  // neither from the table nor from the pool. `tile_block` is the tile's, where
+  // a block holds whole tiles.
+  __device__ __forceinline__ void IssueVisible(uint32_t target, int tile,
+                                               int tile_block) {
     // Lane l and lane l + 16 find token l of the tile.
     const int token = tile * kTileTokens + lane_ % kTileTokens;
     const bool is_visible = IsVisible(token);
     const SlotPlace place = PlaceOf(token, p_.block_size);
-    const int block = is_visible ? __ldg(table_ + place.logical_block) : 0;
-    IssueVisibleRows<Keys>(stage, keys_, p_.key, block, place.slot, tile,
+    int block = tile_block;
+    if (tiles_per_block_ == 0) {
+      block = is_visible ? __ldg(table_ + place.logical_block) : 0;
+    }
+    IssueVisibleRows<Keys>(target, keys_, p_.key, block, place.slot, tile,
                            V::kIsGeneral ? p_.key_dim : V::kKeyDim);
-    IssueVisibleRows<Values>(stage + Keys::kTileBytes, values_, p_.value, block,
-                             place.slot, tile,
+    IssueVisibleRows<Values>(target + Keys::kTileBytes, values_, p_.value,
+                             block, place.slot, tile,
                              V::kIsGeneral ? p_.value_dim : V::kValueDim);
-    IssueScales(stage, block, place.slot, is_visible);
+    IssueScales(target, block, place.slot, is_visible);
   }
 
   template <typename Layout>
@@ -269,7 +288,7 @@ class KvRing {
 
   // A lane's scale: the key's of token `lane` of the tile, or the value's of
   // token `lane - 16`.
-  __device__ __forceinline__ void IssueScales(uint32_t stage, int block,
+  __device__ __forceinline__ void IssueScales(uint32_t tile, int block,
                                               int slot, bool is_visible) {
     if constexpr (V::kIsGeneral && V::kHasByteElements) {
       const KvScales& scales =
@@ -278,7 +297,7 @@ class KvRing {
       const int64_t offset = block * scales.block_stride +
                              slot * scales.slot_stride +
                              kv_head_ * scales.head_stride;
-      CopyAsync4OrZero(stage + kScaleOffset + lane_ * 4,
+      CopyAsync4OrZero(tile + kScaleOffset + lane_ * 4,
                        scales.data + (is_visible ? offset : 0),
                        is_visible ? 4 : 0);
     }

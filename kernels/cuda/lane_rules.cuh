@@ -8,7 +8,33 @@
 
 namespace paged {
 
-// The item is narrowed, and has a row.
+// What instances without rules have in place of LaneRules: the context ends.
+class TailRule {
+ public:
+  __device__ __forceinline__ TailRule(const DecodeParams&, const WorkItem& item,
+                                      int)
+      : context_len_(item.context_len) {}
+
+  __device__ __forceinline__ void Apply(int tile, int, Scores& scores) const {
+    const int live = context_len_ - tile * kTileTokens;
+    if (live >= kTileTokens) return;
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+    for (int n = 0; n < 2; ++n) {
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        if (n * 8 + lane % 4 * 2 + j % 2 >= live) scores[n][j] = -INFINITY;
+      }
+    }
+  }
+
+ private:
+  int context_len_;
+};
+
+// The rules of a lane's rows in each row group. The item is narrowed, and has a
+// row.
+template <int kGroups>
 class LaneRules {
  public:
   __device__ __forceinline__ LaneRules(const DecodeParams& p,
@@ -17,10 +43,13 @@ class LaneRules {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int last = item.num_rows - 1;
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      // Rows past the last are nobody's, and must not be looked up.
-      const int row = min(lane / 4 + half * 8, last);
-      rows_[half] = RowRulesOf(p, item, kv_head, item.first_row + row);
+    for (int g = 0; g < kGroups; ++g) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        // Rows past the last are nobody's, and must not be looked up.
+        const int row = min(g * kMmaRows + lane / 4 + half * 8, last);
+        rows_[g][half] = RowRulesOf(p, item, kv_head, item.first_row + row);
+      }
     }
     const RowRules lower = RowRulesOf(p, item, kv_head, item.first_row);
     const RowRules upper = RowRulesOf(p, item, kv_head, item.first_row + last);
@@ -31,26 +60,42 @@ class LaneRules {
   }
 
   // Turns the scaled scores of a tile into those that the softmax takes.
-  __device__ __forceinline__ void Apply(int tile, Scores& scores) const {
+  __device__ __forceinline__ void Apply(int tile, int group,
+                                        Scores& scores) const {
     const int begin = tile * kTileTokens;
-    if (!modifies_ && begin >= seen_begin_ &&
-        begin + kTileTokens <= seen_end_) {
-      return;  // every row sees all of it
-    }
     const int first = begin + static_cast<int>(threadIdx.x) % 4 * 2;
+    if (modifies_) {
+      ForEach(first, group, scores,
+              [&](const RowRules& row, int position, float score) {
+                // What nobody sees may be past the end of the biases.
+                const bool is_seen = Sees(row, position);
+                return is_seen ? ModifiedScore(p_.rules, row, position, score)
+                               : -INFINITY;
+              });
+    } else if (begin < seen_begin_ || begin + kTileTokens > seen_end_) {
+      ForEach(first, group, scores,
+              [&](const RowRules& row, int position, float score) {
+                return Sees(row, position) ? score : -INFINITY;
+              });
+    }  // else every row sees all of it
+  }
+
+ private:
+  template <typename Rule>
+  __device__ __forceinline__ void ForEach(int first, int group, Scores& scores,
+                                          const Rule& rule) const {
 #pragma unroll
     for (int n = 0; n < 2; ++n) {
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
-        scores[n][j] = RuledScore(p_.rules, rows_[j / 2], first + n * 8 + j % 2,
-                                  scores[n][j]);
+        scores[n][j] =
+            rule(rows_[group][j / 2], first + n * 8 + j % 2, scores[n][j]);
       }
     }
   }
 
- private:
   const DecodeParams& p_;
-  RowRules rows_[2];
+  RowRules rows_[kGroups][2];
   int seen_begin_;  // of what all rows see
   int seen_end_;
   bool modifies_;

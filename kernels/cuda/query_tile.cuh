@@ -1,6 +1,6 @@
 // The query on its way to the tensor cores: an item's rows in shared memory,
-// [16, key_dim] of 16 bits, swizzled like a tile; rows and dimensions that are
-// not there become zeros.
+// [kMaxRows, key_dim] of 16 bits, swizzled like a tile; rows and dimensions
+// that are not there become zeros.
 #ifndef PAGED_KERNELS_CUDA_QUERY_TILE_CUH_
 #define PAGED_KERNELS_CUDA_QUERY_TILE_CUH_
 
@@ -34,8 +34,8 @@ __device__ __forceinline__ void IssueQuery(const DecodeParams& p,
   using Layout = typename V::Query;
   const int num_chunks = V::kIsGeneral ? p.key_dim / 8 : Layout::kChunks;
 #pragma unroll
-  for (int i = static_cast<int>(threadIdx.x);
-       i < kMaxRowsPerItem * Layout::kChunks; i += V::kThreads) {
+  for (int i = static_cast<int>(threadIdx.x); i < V::kMaxRows * Layout::kChunks;
+       i += V::kThreads) {
     const int row = i / Layout::kChunks;
     const int chunk = i % Layout::kChunks;
     const bool is_there = row < item.num_rows && chunk < num_chunks;
@@ -50,7 +50,7 @@ __device__ __forceinline__ void IssueQuery(const DecodeParams& p,
 
 // Queries of fp16 or bf16 as fp16. Those of bf16 are scaled by a power of two
 // for each row, so that none is too large or needlessly small; the scales
-// [16] that take it back lie behind the rows.
+// [kMaxRows] that take it back lie behind the rows.
 template <IsDecodeInstance V>
 __device__ __forceinline__ void ConvertQuery(const DecodeParams& p,
                                              const WorkItem& item, int kv_head,
@@ -58,8 +58,9 @@ __device__ __forceinline__ void ConvertQuery(const DecodeParams& p,
   using Layout = typename V::Query;
   constexpr int kPairs = (V::kKeyDim + 63) / 64;  // of a lane
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  float* scales = reinterpret_cast<float*>(shared + Layout::kTileBytes);
-  for (int row = static_cast<int>(threadIdx.x) / 32; row < kMaxRowsPerItem;
+  float* scales =
+      reinterpret_cast<float*>(shared + V::kMaxRows * Layout::kRowBytes);
+  for (int row = static_cast<int>(threadIdx.x) / 32; row < V::kMaxRows;
        row += V::kWarps) {
     const bool is_row = row < item.num_rows;
     const int64_t offset = QueryOffset<V>(p, item, kv_head, is_row ? row : 0);
@@ -100,6 +101,17 @@ __device__ __forceinline__ void ConvertQuery(const DecodeParams& p,
   }
 }
 
+// What the scores of one of a lane's rows are to be multiplied by.
+template <IsDecodeInstance V>
+__device__ __forceinline__ float QueryScale(const char* shared, int group,
+                                            int half) {
+  if constexpr (!V::kHasByteElements) return 1.0f;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  return reinterpret_cast<const float*>(
+      shared + V::kMaxRows *
+                   V::Query::kRowBytes)[group * kMmaRows + lane / 4 + half * 8];
+}
+
 // Q as A fragments, the same in every warp: in registers, or as far away as
 // shared memory.
 template <IsDecodeInstance V>
@@ -109,24 +121,32 @@ class QueryFragments {
     shared_ = shared;
     if constexpr (V::kKeepsQuery) {
 #pragma unroll
-      for (int k = 0; k < V::kKeyDim / 16; ++k) {
-        TileMath<V>::LoadQuery(parts_[k], shared, k);
+      for (int g = 0; g < V::kRowGroups; ++g) {
+#pragma unroll
+        for (int k = 0; k < V::kKeyDim / 16; ++k) {
+          TileMath<V>::LoadQuery(parts_[g][k], shared, g, k);
+        }
       }
     }
   }
 
-  __device__ __forceinline__ void operator()(uint32_t (&part)[4], int k) const {
+  // Step k of a row group.
+  __device__ __forceinline__ void operator()(uint32_t (&part)[4], int group,
+                                             int k) const {
     if constexpr (V::kKeepsQuery) {
 #pragma unroll
-      for (int i = 0; i < 4; ++i) part[i] = parts_[k][i];
+      for (int i = 0; i < 4; ++i) part[i] = parts_[group][k][i];
     } else {
-      TileMath<V>::LoadQuery(part, shared_, k);
+      TileMath<V>::LoadQuery(part, shared_, group, k);
     }
   }
 
  private:
+  static constexpr int kGroups = V::kKeepsQuery ? V::kRowGroups : 1;
+  static constexpr int kSteps = V::kKeepsQuery ? V::kKeyDim / 16 : 1;
+
   uint32_t shared_;
-  uint32_t parts_[V::kKeepsQuery ? V::kKeyDim / 16 : 1][4];
+  uint32_t parts_[kGroups][kSteps][4];
 };
 
 }  // namespace paged

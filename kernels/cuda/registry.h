@@ -11,11 +11,15 @@ namespace paged {
 std::span<const DecodeKernel> PlainKernelsF16();
 std::span<const DecodeKernel> PlainKernelsBF16();
 std::span<const DecodeKernel> PlainKernelsE4M3();
+std::span<const DecodeKernel> PlainKernelsE5M2();
+std::span<const DecodeKernel> PlainKernelsInt8();
 std::span<const DecodeKernel> GeneralKernelsF16();
 std::span<const DecodeKernel> GeneralKernelsBF16();
 std::span<const DecodeKernel> GeneralKernelsE4M3();
 std::span<const DecodeKernel> GeneralKernelsE5M2();
 std::span<const DecodeKernel> GeneralKernelsInt8();
+std::span<const DecodeKernel> WideKernelsF16();
+std::span<const DecodeKernel> WideKernelsBF16();
 std::span<const DecodeKernel> CoreKernels();
 
 }  // namespace paged

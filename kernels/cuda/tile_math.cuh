@@ -1,8 +1,9 @@
 // The two products of a tile: Q with its keys, and the weights with its values.
 //
-// For both, the rows of an mma are the item's rows; its columns are tokens in
-// the first and dimensions in the second. A lane has rows lane / 4 and
-// lane / 4 + 8.
+// For both, the rows of an mma are 16 of the item's rows, a row group; its
+// columns are tokens in the first and dimensions in the second. Of a row group
+// a lane has rows lane / 4 and lane / 4 + 8. What is read of a tile serves all
+// row groups.
 #ifndef PAGED_KERNELS_CUDA_TILE_MATH_CUH_
 #define PAGED_KERNELS_CUDA_TILE_MATH_CUH_
 
@@ -16,6 +17,10 @@ namespace paged {
 // Scores of a lane: scores[n][j] is of token n * 8 + lane % 4 * 2 + j % 2 and
 // of row lane / 4 + j / 2 * 8.
 using Scores = float[2][4];
+
+// Accumulators of a lane: of each row group, and each eight dimensions.
+template <IsDecodeInstance V>
+using Accumulators = float[V::kRowGroups][V::kValueDim / 8][4];
 
 // Columns of 16 dimensions that the products go through; those of a general
 // instance end with the problem's.
@@ -32,42 +37,46 @@ struct WordMath {
   using Values = typename V::Values;
 
   static __device__ __forceinline__ void LoadQuery(uint32_t (&part)[4],
-                                                   uint32_t query, int k) {
+                                                   uint32_t query, int group,
+                                                   int k) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
-    LoadMatrices(
-        part, V::Query::Move(V::Query::Offset(lane % 16, lane / 16) + query, 0,
-                             k * 2));
+    LoadMatrices(part,
+                 V::Query::Move(query + V::Query::Offset(lane % 16, lane / 16),
+                                group * kMmaRows, k * 2));
   }
 
   // Two chains of dependent products instead of one of twice the length: with
   // few warps on an SM their latency is what a tile costs (H200, 1 x 4096 on
   // one SM per kv head: 28.4 -> 26.3 us).
   template <typename QueryPart>
-  static __device__ __forceinline__ void Score(const QueryPart& query,
-                                               uint32_t keys, int key_dim,
-                                               Scores& scores) {
+  static __device__ __forceinline__ void Score(
+      const QueryPart& query, uint32_t keys, int key_dim,
+      Scores (&scores)[V::kRowGroups]) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const uint32_t first =
         keys + Keys::Offset(lane % 8 + lane / 16 * 8, lane / 8 % 2);
-    Scores odd = {};
+    Scores odd[V::kRowGroups] = {};
 #pragma unroll
     for (int k = 0; k < V::kKeyDim / 16; ++k) {
       if (IsPast<V>(k, key_dim)) break;
       uint32_t m[4];
       LoadMatrices(m, Keys::Move(first, 0, k * 2));
-      uint32_t part[4];
-      query(part, k);
-      Scores& sums = k % 2 == 0 ? scores : odd;
-      Element::Multiply(sums[0], part, m[0], m[1]);
-      Element::Multiply(sums[1], part, m[2], m[3]);
+#pragma unroll
+      for (int g = 0; g < V::kRowGroups; ++g) {
+        uint32_t part[4];
+        query(part, g, k);
+        Scores& sums = k % 2 == 0 ? scores[g] : odd[g];
+        Element::Multiply(sums[0], part, m[0], m[1]);
+        Element::Multiply(sums[1], part, m[2], m[3]);
+      }
     }
     Add(scores, odd);
   }
 
-  // values[i]: dimensions i * 8 + lane % 4 * 2 and the next of both rows.
+  // values[g][i]: dimensions i * 8 + lane % 4 * 2 and the next of both rows.
   static __device__ __forceinline__ void AddValues(
-      const uint32_t (&weights)[4], uint32_t tile, int value_dim,
-      float (&values)[V::kValueDim / 8][4]) {
+      const uint32_t (&weights)[V::kRowGroups][4], uint32_t tile, int value_dim,
+      Accumulators<V>& values) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const uint32_t first = tile + Values::Offset(lane % 16, lane / 16);
 #pragma unroll
@@ -75,8 +84,11 @@ struct WordMath {
       if (IsPast<V>(n, value_dim)) break;
       uint32_t m[4];
       LoadMatricesTransposed(m, Values::Move(first, 0, n * 2));
-      Element::Multiply(values[n * 2], weights, m[0], m[1]);
-      Element::Multiply(values[n * 2 + 1], weights, m[2], m[3]);
+#pragma unroll
+      for (int g = 0; g < V::kRowGroups; ++g) {
+        Element::Multiply(values[g][n * 2], weights[g], m[0], m[1]);
+        Element::Multiply(values[g][n * 2 + 1], weights[g], m[2], m[3]);
+      }
     }
   }
 
@@ -91,12 +103,15 @@ struct WordMath {
     }
   }
 
-  static __device__ __forceinline__ void Add(Scores& scores,
-                                             const Scores& more) {
+  static __device__ __forceinline__ void Add(
+      Scores (&scores)[V::kRowGroups], const Scores (&more)[V::kRowGroups]) {
 #pragma unroll
-    for (int n = 0; n < 2; ++n) {
+    for (int g = 0; g < V::kRowGroups; ++g) {
 #pragma unroll
-      for (int j = 0; j < 4; ++j) scores[n][j] += more[n][j];
+      for (int n = 0; n < 2; ++n) {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) scores[g][n][j] += more[g][n][j];
+      }
     }
   }
 };
@@ -115,12 +130,15 @@ struct ByteMath {
   // Step k covers bytes k % 4 * 4 and the next three of chunks k / 4 * 4 and
   // the next three, one of each lane of a row.
   static __device__ __forceinline__ void LoadQuery(uint32_t (&part)[4],
-                                                   uint32_t query, int k) {
+                                                   uint32_t query, int group,
+                                                   int k) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int dim = k / 4 * 64 + lane % 4 * 16 + k % 4 * 4;
     // Half of a chunk of eight elements.
-    const uint32_t place = query + V::Query::Offset(lane / 4, dim / 8) +
-                           static_cast<uint32_t>(dim % 8 * 2);
+    const uint32_t place =
+        V::Query::Move(query + V::Query::Offset(lane / 4, dim / 8),
+                       group * kMmaRows, 0) +
+        static_cast<uint32_t>(dim % 8 * 2);
     const uint2 upper = LoadShared8(place);
     const uint2 lower = LoadShared8(V::Query::Move(place, 8, 0));
     part[0] = upper.x;
@@ -130,12 +148,12 @@ struct ByteMath {
   }
 
   template <typename QueryPart>
-  static __device__ __forceinline__ void Score(const QueryPart& query,
-                                               uint32_t keys, int key_dim,
-                                               Scores& scores) {
+  static __device__ __forceinline__ void Score(
+      const QueryPart& query, uint32_t keys, int key_dim,
+      Scores (&scores)[V::kRowGroups]) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const uint32_t first = keys + Keys::Offset(lane / 4, lane % 4);
-    Scores odd = {};
+    Scores odd[V::kRowGroups] = {};
 #pragma unroll
     for (int h = 0; h < V::kKeyDim / 64; ++h) {
       if (V::kIsGeneral && h * 64 >= key_dim) break;
@@ -146,9 +164,6 @@ struct ByteMath {
       }
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        uint32_t part[4];
-        query(part, h * 4 + i);
-        Scores& sums = i % 2 == 0 ? scores : odd;
 #pragma unroll
         for (int n = 0; n < 2; ++n) {
           const uint32_t word = i == 0   ? chunks[n].x
@@ -156,18 +171,24 @@ struct ByteMath {
                                 : i == 2 ? chunks[n].z
                                          : chunks[n].w;
           const HalfPairs pairs = ToHalves<V::kElement>(word);
-          Element::Multiply(sums[n], part, pairs.low, pairs.high);
+#pragma unroll
+          for (int g = 0; g < V::kRowGroups; ++g) {
+            uint32_t part[4];
+            query(part, g, h * 4 + i);
+            Element::Multiply((i % 2 == 0 ? scores[g] : odd[g])[n], part,
+                              pairs.low, pairs.high);
+          }
         }
       }
     }
     WordMath<V>::Add(scores, odd);
   }
 
-  // values[2 i] and values[2 i + 1]: of dimensions i * 16 + lane % 4 * 4 and
-  // the next three, the even and the odd ones of both rows.
+  // values[g][2 i] and values[g][2 i + 1]: of dimensions i * 16 + lane % 4 * 4
+  // and the next three, the even and the odd ones of both rows.
   static __device__ __forceinline__ void AddValues(
-      const uint32_t (&weights)[4], uint32_t tile, int value_dim,
-      float (&values)[V::kValueDim / 8][4]) {
+      const uint32_t (&weights)[V::kRowGroups][4], uint32_t tile, int value_dim,
+      Accumulators<V>& values) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const uint32_t first = tile + Values::Offset(lane % 16, lane / 16);
 #pragma unroll
@@ -183,9 +204,13 @@ struct ByteMath {
             ToHalves<V::kElement>(__byte_perm(m[e * 2], 0, 0x3120));
         const HalfPairs late =
             ToHalves<V::kElement>(__byte_perm(m[e * 2 + 1], 0, 0x3120));
-        Element::Multiply(values[(c + e) * 2], weights, early.low, late.low);
-        Element::Multiply(values[(c + e) * 2 + 1], weights, early.high,
-                          late.high);
+#pragma unroll
+        for (int g = 0; g < V::kRowGroups; ++g) {
+          Element::Multiply(values[g][(c + e) * 2], weights[g], early.low,
+                            late.low);
+          Element::Multiply(values[g][(c + e) * 2 + 1], weights[g], early.high,
+                            late.high);
+        }
       }
     }
   }

@@ -11,8 +11,8 @@
 
 namespace paged {
 
-// The two rows of a lane. `safe_max` is 0 while the maximum is minus infinity,
-// as in WeightOf.
+// The two rows of a lane in a row group. `safe_max` is 0 while the maximum is
+// minus infinity, as in WeightOf.
 struct RowPair {
   float max[2] = {-INFINITY, -INFINITY};
   float safe_max[2] = {0.0f, 0.0f};
@@ -52,14 +52,15 @@ struct MergeArea {
     return states[warp * V::kMaxRows + row];
   }
 
+  // The rows of a row group.
   __device__ __forceinline__ void Store(
-      int num_rows, const RowPair& rows,
+      int group, int num_rows, const RowPair& rows,
       const float (&columns)[V::kValueDim / 8][4]) {
     const int warp = static_cast<int>(threadIdx.x) / 32;
     const int lane = static_cast<int>(threadIdx.x) % 32;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const int row = lane / 4 + half * 8;
+      const int row = group * kMmaRows + lane / 4 + half * 8;
       if (row >= num_rows) continue;
       TileMath<V>::StoreRow(Line(warp, row), columns, half);
       if (lane % 4 == 0) State(warp, row) = {rows.max[half], rows.sum[half]};

@@ -67,7 +67,7 @@ DecidedBy DeciderOf(const DecodeOptions& options) {
 DecodePlan SeedOf(const DecodeProblem& problem, const DeviceProfile& profile,
                   const DecodeOptions& options) {
   DecodePlan plan;
-  DealRows(problem, options.head_packing, kMaxRowsPerItem, plan);
+  DealRows(problem, options.head_packing, kMmaRows, plan);
   plan.instance.kv_dtype = problem.shape().kv_dtype;
   plan.kv_bytes = KvBytes(problem.shape());
   plan.decided_by = DeciderOf(options);
@@ -198,7 +198,9 @@ absl::Status VisitCandidates(const DecodeProblem& problem,
   std::optional<InstanceClass> instances;
   if (profile.kind == DeviceKind::kCuda) {
     instances = ClassFor(problem.shape(), options.instance);
-    DealRows(problem, options.head_packing, MaxRowsOf(instances->kind), seed);
+    DealRows(problem, options.head_packing,
+             InstanceConfig{.kind = instances->kind, .shape = {}}.max_rows(),
+             seed);
   }
   const auto visit_whole = [&] {
     VisitInstances({Partition::kWhole, 1, Reduction::kNone}, seed, instances,

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
+#include <tuple>
 
 #include "absl/strings/str_cat.h"
 #include "paged/internal/feature_rules.h"
@@ -59,7 +59,7 @@ bool Serves(const InstanceConfig& config, const DecodeShape& s) {
     return false;
   }
   if (!config.has_byte_elements() && HasTokenScales(s)) return false;
-  if (config.kind == InstanceKind::kGeneral) return true;
+  if (config.is_general()) return true;
   return config.key_dim == s.head_dim && config.value_dim == s.value_dim &&
          !NeedsGeneral(s) && HasWholeVectors(s);
 }
@@ -68,6 +68,7 @@ bool Takes(const InstanceConfig& config,
            const std::optional<InstanceChoice>& forced) {
   if (!forced.has_value()) return true;
   return (!forced->is_general || config.is_general()) &&
+         (forced->max_rows == 0 || config.max_rows() == forced->max_rows) &&
          (!forced->on_cuda_cores || !config.has_tensor_cores());
 }
 
@@ -180,8 +181,13 @@ bool HasWholeVectors(const DecodeShape& s) {
 std::optional<InstanceClass> ClassFor(
     const DecodeShape& shape, const std::optional<InstanceChoice>& forced) {
   const InstanceConfig* best = nullptr;
-  const auto cost = [](const InstanceConfig& config) {
-    return std::pair(config.kind, config.key_dim + config.value_dim);
+  // The rows of a (sequence, kv head) read a tile once where they fit an item.
+  const int64_t rows =
+      int64_t{shape.q_len} * (shape.num_q_heads / shape.num_kv_heads);
+  const auto cost = [rows](const InstanceConfig& config) {
+    const bool is_wide = config.kind == InstanceKind::kWide;
+    return std::tuple(!config.has_tensor_cores(), is_wide != (rows > kMmaRows),
+                      config.kind, config.key_dim + config.value_dim);
   };
   for (const InstanceConfig& config : kInstances) {
     if (!Serves(config, shape) || !Takes(config, forced)) continue;
@@ -205,6 +211,7 @@ Instance InstanceOf(const InstanceConfig& config) {
           .value_dim = config.value_dim,
           .warps = config.shape.warps,
           .stages = config.shape.stages,
+          .max_rows = config.max_rows(),
           .is_general = config.is_general(),
           .on_cuda_cores = !config.has_tensor_cores()};
 }

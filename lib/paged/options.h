@@ -78,6 +78,7 @@ inline constexpr int kMaxSplitsOfCluster = 8;
 struct InstanceChoice {
   int warps = 0;
   int stages = 0;
+  int max_rows = 0;  // that read a tile together; 0 for any
   bool is_general = false;
   bool on_cuda_cores = false;
   friend bool operator==(const InstanceChoice&,

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "kernels/core/hash.h"
+#include "kernels/core/partition.h"
 #include "paged/internal/candidates.h"
 #include "paged/internal/profile_range.h"
 #include "paged/internal/status_macros.h"
@@ -59,9 +60,10 @@ std::string NameOf(const Instance& instance) {
                    instance.value_dim != instance.head_dim
                        ? absl::StrCat("v", instance.value_dim)
                        : "",
-                   instance.on_cuda_cores ? "_cores"
-                   : instance.is_general  ? "_general"
-                                          : "");
+                   instance.on_cuda_cores         ? "_cores"
+                   : instance.max_rows > kMmaRows ? "_wide"
+                   : instance.is_general          ? "_general"
+                                                  : "");
   if (instance.warps == 0) return absl::StrCat(stem, "_cpu");
   return absl::StrCat(stem, "_w", instance.warps, "s", instance.stages);
 }

@@ -50,6 +50,7 @@ struct Instance {
   int value_dim = 0;
   int warps = 0;
   int stages = 0;
+  int max_rows = 0;            // of an item; 0 on a CPU
   bool is_general = false;     // masks and modifies scores one by one
   bool on_cuda_cores = false;  // in float32, rather than on tensor cores
   friend bool operator==(const Instance&, const Instance&) = default;
@@ -103,7 +104,8 @@ struct DecodePlan {
 // "cost_model", "--variant", "--splits", "--partition", "PAGED_VARIANT", ...
 absl::string_view NameOf(DecidedBy decided_by);
 // "fp16_d128_w8s2", "fp16_d192v128_w4s2" where values differ; "fp16_d128_cpu"
-// on a CPU; "_general" and "_cores" for kernels that mask and modify scores.
+// on a CPU; "_general", "_wide" and "_cores" for kernels that mask and modify
+// scores.
 std::string NameOf(const Instance& instance);
 
 // One line: variant, partition, splits, reduction, instance, CTAs, resident

@@ -127,8 +127,10 @@ TEST(PlanRulesTest, WhatIsNotCompiledIsToldWhatIs) {
 
 // The cheapest that can: exact dimensions, then general, then CUDA cores.
 TEST(PlanRulesTest, EachShapeHasAnInstance) {
-  const auto name_of = [](DType kv, DType query, int dim, int window) {
+  const auto name_of = [](DType kv, DType query, int dim, int window,
+                          int q_len = 1) {
     DecodeShape shape = ShapeOf(kBatch);
+    shape.q_len = q_len;
     shape.kv_dtype = kv;
     shape.query_dtype = query;
     shape.head_dim = shape.value_dim = dim;
@@ -147,18 +149,23 @@ TEST(PlanRulesTest, EachShapeHasAnInstance) {
   EXPECT_EQ(name_of(kF16, kF16, 80, 0), "fp16_d80");
   EXPECT_EQ(name_of(kF16, kF16, 88, 0), "fp16_d128_general");
   EXPECT_EQ(name_of(kF16, kF16, 80, 100), "fp16_d128_general");
+  EXPECT_EQ(name_of(kF16, kF16, 160, 0), "fp16_d192_general");
   EXPECT_EQ(name_of(kF16, kF16, 512, 0), "fp16_d512_cores");
   EXPECT_EQ(name_of(kF16, kF32, 64, 0), "fp16_d128_cores");
   EXPECT_EQ(name_of(kF32, kF32, 64, 100), "fp32_d128_cores");
   EXPECT_EQ(name_of(kE4M3, DType::kBF16, 128, 0), "fp8_e4m3_d128");
   EXPECT_EQ(name_of(kE4M3, kF16, 72, 0), "fp8_e4m3_d128_general");
   EXPECT_EQ(name_of(kE4M3, kF32, 128, 0), "fp8_e4m3_d128_cores");
-  EXPECT_EQ(name_of(DType::kInt8, kF16, 128, 0), "int8_d128_general");
+  EXPECT_EQ(name_of(DType::kInt8, kF16, 128, 0), "int8_d128");
+  EXPECT_EQ(name_of(DType::kInt8, kF16, 64, 0), "int8_d64_general");
+  // 2 q heads of a kv head: 16 rows, and 18.
+  EXPECT_EQ(name_of(kF16, kF16, 128, 0, 8), "fp16_d128_general");
+  EXPECT_EQ(name_of(kF16, kF16, 128, 0, 9), "fp16_d128_wide");
 }
 
 TEST(PlanRulesTest, AForcedInstanceIsTakenOrRefused) {
   EXPECT_EQ(Plan({.instance = InstanceChoice{8, 3}}).instance,
-            (Instance{DType::kF16, 128, 128, 8, 3}));
+            (Instance{DType::kF16, 128, 128, 8, 3, 16}));
   absl::Status status = ErrorOf(ShapeOf(kBatch), H200Profile(),
                                 {.instance = InstanceChoice{5, 7}});
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);

@@ -119,7 +119,7 @@ TEST(PlanTest, EveryPlanAgreesWithItself) {
       ASSERT_LE(plan.control_bytes, plan.workspace_bytes);
       ASSERT_GE(plan.resident_ctas, 1);
       ASSERT_GT(plan.predicted_us, 0);
-      ASSERT_LE(plan.rows_per_item, 16);
+      ASSERT_LE(plan.rows_per_item, plan.instance.max_rows);
       ASSERT_GE(plan.rows_per_item * plan.num_row_tiles, batch.group);
     }
   }
@@ -156,8 +156,8 @@ TEST(PlanTest, RowsAreDealtEvenlyToAsFewTilesAsHoldThem) {
     int group;
     int num_row_tiles;
     int rows_per_item;
-  } cases[] = {{1, 1, 1},   {16, 1, 16}, {17, 2, 9},
-               {32, 2, 16}, {40, 3, 14}, {71, 5, 15}};
+  } cases[] = {{1, 1, 1},   {16, 1, 16}, {17, 1, 17},
+               {32, 1, 32}, {40, 2, 20}, {71, 3, 24}};
   for (const auto& c : cases) {
     const DecodePlan plan = Plan({1, 2, c.group, 512});
     EXPECT_EQ(plan.num_row_tiles, c.num_row_tiles) << c.group;
@@ -181,7 +181,7 @@ TEST(PlanTest, PrintsOnOneLine) {
                         .partition = Partition::kSplits,
                         .num_splits = 6,
                         .reduction = Reduction::kSecondPass,
-                        .instance = {DType::kBF16, 64, 64, 8, 3},
+                        .instance = {DType::kBF16, 64, 64, 8, 3, 16},
                         .num_ctas = 48,
                         .resident_ctas = 2,
                         .waves = 48.0 / 264,
@@ -195,13 +195,16 @@ TEST(PlanTest, PrintsOnOneLine) {
 }
 
 TEST(PlanTest, InstancesHaveNames) {
-  EXPECT_EQ(NameOf(Instance{DType::kF16, 128, 128, 4, 2}), "fp16_d128_w4s2");
-  EXPECT_EQ(NameOf(Instance{DType::kBF16, 192, 128, 8, 2}),
+  EXPECT_EQ(NameOf(Instance{DType::kF16, 128, 128, 4, 2, 16}),
+            "fp16_d128_w4s2");
+  EXPECT_EQ(NameOf(Instance{DType::kBF16, 192, 128, 8, 2, 16}),
             "bf16_d192v128_w8s2");
-  EXPECT_EQ(NameOf(Instance{DType::kF16, 128, 128, 4, 2, true}),
+  EXPECT_EQ(NameOf(Instance{DType::kF16, 128, 128, 4, 2, 16, true}),
             "fp16_d128_general_w4s2");
-  EXPECT_EQ(NameOf(Instance{DType::kF32, 512, 512, 4, 1, true, true}),
+  EXPECT_EQ(NameOf(Instance{DType::kF32, 512, 512, 4, 1, 8, true, true}),
             "fp32_d512_cores_w4s1");
+  EXPECT_EQ(NameOf(Instance{DType::kF16, 64, 64, 8, 2, 32, true}),
+            "fp16_d64_wide_w8s2");
   EXPECT_EQ(NameOf(Instance{DType::kF32, 80, 80, 0, 0}), "fp32_d80_cpu");
 }
 

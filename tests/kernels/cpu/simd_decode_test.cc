@@ -55,7 +55,7 @@ class Tensors {
     params_.value_dim = c.value_dim;
     params_.block_size = c.block_size;
     params_.max_context_len = kMaxLen;
-    params_.num_row_tiles = (c.group - 1) / kMaxRowsPerItem + 1;
+    params_.num_row_tiles = (c.group - 1) / kMmaRows + 1;
     params_.num_splits = c.splits;
     params_.scale_log2 = 1.5f / std::sqrt(static_cast<float>(c.key_dim));
     params_.rows_per_item = (c.group - 1) / params_.num_row_tiles + 1;
