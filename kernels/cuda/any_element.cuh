@@ -79,12 +79,10 @@ __device__ __forceinline__ float LoadAny(ElementKind element, const void* data,
 }
 
 // Two neighbours of 16 bits, at an even index.
-__device__ __forceinline__ float2 LoadPair(ElementKind element,
-                                           const void* data, int64_t index) {
-  const uint32_t bits = *reinterpret_cast<const uint32_t*>(
-      static_cast<const uint16_t*>(data) + index);
-  return element == ElementKind::kBF16 ? ToFloats<ElementKind::kBF16>(bits)
-                                       : ToFloats<ElementKind::kF16>(bits);
+__device__ __forceinline__ uint32_t LoadPairBits(const void* data,
+                                                 int64_t index) {
+  return __ldg(reinterpret_cast<const uint32_t*>(
+      static_cast<const uint16_t*>(data) + index));
 }
 
 __device__ __forceinline__ void StoreOne(ElementKind element, void* data,

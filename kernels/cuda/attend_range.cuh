@@ -148,18 +148,15 @@ __device__ __forceinline__ void AttendRange(const DecodeParams& p,
                                             const WorkItem& item, int kv_head,
                                             char* shared, Emit emit) {
   char* shared_query = shared + V::kWorkBytes;
-  if constexpr (!V::kHasByteElements) {
-    IssueQuery<V>(p, item, kv_head, SharedAddress(shared_query));
-  }
+  // The query is asked for before the length and the table are known, and so is
+  // here before the first tile.
+  using Rows =
+      std::conditional_t<V::kHasByteElements, QueryRows<V>, QueryCopies<V>>;
+  Rows rows;
+  rows.Load(p, item, kv_head, shared_query);
   KvRing<V> ring(p, item, kv_head, shared);
   ring.Fill();
-  if constexpr (V::kHasByteElements) {
-    ConvertQuery<V>(p, item, kv_head, shared_query);
-  } else {
-    // The query was asked for before the length and the table were known, so it
-    // is here before the first tile.
-    WaitForCopies<V::kStages - 1>();
-  }
+  rows.Store(p, shared_query);
   __syncthreads();
   WarpRange<V> range(p, item, kv_head, shared_query);
   while (ring.HasTile()) {

@@ -94,12 +94,14 @@ struct DecodeInstance {
   // below head_dim + 40 the loop spills. Between the two a third CTA of 4 warps
   // would fit at head_dim 128, and loses: 64 x 4096 with 8 kv heads are 1.3
   // waves then instead of 1.9 (H200: 259.8 against 245.6 us). Rules of scores
-  // keep 32 more.
+  // keep 32 more. Of bytes a third CTA hides the conversion.
   static constexpr int kMinCtas = [] {
     const int by_shared = 228 * 1024 / (kSharedBytes + 1024);
     const int registers = kHasTensorCores
-                              ? std::max(kKeyDim, kValueDim) * kRowGroups + 64 +
-                                    (kIsGeneral ? 32 : 0)
+                              ? std::max(kKeyDim, kValueDim) * kRowGroups +
+                                    (kIsGeneral         ? 96
+                                     : kHasByteElements ? 40
+                                                        : 64)
                               : kValueDim / 4 + 128;
     const int by_registers = 65536 / (registers * kThreads);
     return std::max(1, std::min(by_shared, by_registers));

@@ -51,8 +51,6 @@ class KvRing {
         ring_(SharedAddress(shared) +
               threadIdx.x / 32 * (V::kStages * V::kStageBytes)),
         has_whole_tiles_(tiles_per_block_ != 0 && HasVectors(p)) {
-    keys_ = HeadOf(p.key);
-    values_ = HeadOf(p.value);
     if constexpr (V::kIsGeneral) ZeroPadding();
     block_ids_ = LookUp(lane_);
     next_block_ids_ = LookUp(32 + lane_);
@@ -195,9 +193,10 @@ class KvRing {
                                              int block) {
     const int first_slot =
         (tile - BlockOf(tile) * tiles_per_block_) * kTileTokens;
-    IssueRows<Keys>(place, keys_, p_.key, block, first_slot, p_.key_dim);
-    IssueRows<Values>(place + Keys::kTileBytes, values_, p_.value, block,
-                      first_slot, p_.value_dim);
+    IssueRows<Keys>(place, HeadOf(p_.key), p_.key, block, first_slot,
+                    p_.key_dim);
+    IssueRows<Values>(place + Keys::kTileBytes, HeadOf(p_.value), p_.value,
+                      block, first_slot, p_.value_dim);
     IssueScales(place, block, first_slot + lane_ % kTileTokens, true);
   }
 
@@ -239,10 +238,10 @@ class KvRing {
     if (tiles_per_block_ == 0) {
       block = is_visible ? __ldg(table_ + place.logical_block) : 0;
     }
-    IssueVisibleRows<Keys>(target, keys_, p_.key, block, place.slot, tile,
-                           V::kIsGeneral ? p_.key_dim : V::kKeyDim);
-    IssueVisibleRows<Values>(target + Keys::kTileBytes, values_, p_.value,
-                             block, place.slot, tile,
+    IssueVisibleRows<Keys>(target, HeadOf(p_.key), p_.key, block, place.slot,
+                           tile, V::kIsGeneral ? p_.key_dim : V::kKeyDim);
+    IssueVisibleRows<Values>(target + Keys::kTileBytes, HeadOf(p_.value),
+                             p_.value, block, place.slot, tile,
                              V::kIsGeneral ? p_.value_dim : V::kValueDim);
     IssueScales(target, block, place.slot, is_visible);
   }
@@ -313,9 +312,7 @@ class KvRing {
   int lane_;
   uint32_t ring_;
   bool has_whole_tiles_;  // in one block, with rows of 16-byte chunks
-  const Storage* keys_;   // of this kv head
-  const Storage* values_;
-  int block_ids_;  // of tile 32 n + lane of this warp
+  int block_ids_;         // of tile 32 n + lane of this warp
   int next_block_ids_;
   int issued_ = 0;  // tiles, those past the range included
   int stage_ = 0;   // that the next tile goes to

@@ -55,29 +55,41 @@ class LaneRules {
     const RowRules upper = RowRulesOf(p, item, kv_head, item.first_row + last);
     seen_begin_ = upper.visible.begin;
     seen_end_ = min(lower.visible.end, lower.tree_begin);
-    modifies_ = p.rules.soft_cap_log2 != 0.0f ||
-                p.rules.alibi_slopes != nullptr || p.rules.bias != nullptr;
   }
 
-  // Turns the scaled scores of a tile into those that the softmax takes.
+  // Turns the scaled scores of a tile into those that the softmax takes: rule
+  // by rule, as each is on or off for all of them.
   __device__ __forceinline__ void Apply(int tile, int group,
                                         Scores& scores) const {
+    const ScoreRules& rules = p_.rules;
     const int begin = tile * kTileTokens;
     const int first = begin + static_cast<int>(threadIdx.x) % 4 * 2;
-    if (modifies_) {
+    if (rules.soft_cap_log2 != 0.0f) {
+      ForEach(first, group, scores, [&](const RowRules&, int, float score) {
+        return Capped(score, rules.soft_cap_log2);
+      });
+    }
+    if (rules.alibi_slopes != nullptr) {
       ForEach(first, group, scores,
-              [&](const RowRules& row, int position, float score) {
-                // What nobody sees may be past the end of the biases.
-                const bool is_seen = Sees(row, position);
-                return is_seen ? ModifiedScore(p_.rules, row, position, score)
-                               : -INFINITY;
+              [](const RowRules& row, int position, float score) {
+                return score + row.slope_log2 *
+                                   static_cast<float>(position - row.position);
               });
-    } else if (begin < seen_begin_ || begin + kTileTokens > seen_end_) {
+    }
+    if (rules.bias != nullptr) {
       ForEach(first, group, scores,
-              [&](const RowRules& row, int position, float score) {
+              [](const RowRules& row, int position, float score) {
+                // What nobody sees may be past the end of the biases.
+                return Sees(row, position) ? score + row.bias[position] * kLog2E
+                                           : score;
+              });
+    }
+    if (begin < seen_begin_ || begin + kTileTokens > seen_end_) {
+      ForEach(first, group, scores,
+              [](const RowRules& row, int position, float score) {
                 return Sees(row, position) ? score : -INFINITY;
               });
-    }  // else every row sees all of it
+    }
   }
 
  private:
@@ -98,7 +110,6 @@ class LaneRules {
   RowRules rows_[kGroups][2];
   int seen_begin_;  // of what all rows see
   int seen_end_;
-  bool modifies_;
 };
 
 // The scales of a tile's values, where each token has its own, as powers of two

@@ -25,81 +25,120 @@ __device__ __forceinline__ int64_t QueryOffset(const DecodeParams& p,
   return OffsetOf(p.query, item.table_row, place.token, place.q_head);
 }
 
-// Queries of the cache's dtype. The CTA's threads share the copies out, and
-// commit them as one group.
+// Queries of the cache's dtype, which need no conversion. The CTA's threads
+// share the copies out, as one group of them.
 template <IsDecodeInstance V>
-__device__ __forceinline__ void IssueQuery(const DecodeParams& p,
-                                           const WorkItem& item, int kv_head,
-                                           uint32_t shared) {
-  using Layout = typename V::Query;
-  const int num_chunks = V::kIsGeneral ? p.key_dim / 8 : Layout::kChunks;
+struct QueryCopies {
+  __device__ __forceinline__ void Load(const DecodeParams& p,
+                                       const WorkItem& item, int kv_head,
+                                       char* shared) const {
+    using Layout = typename V::Query;
+    const uint32_t target = SharedAddress(shared);
+    const int num_chunks = V::kIsGeneral ? p.key_dim / 8 : Layout::kChunks;
 #pragma unroll
-  for (int i = static_cast<int>(threadIdx.x); i < V::kMaxRows * Layout::kChunks;
-       i += V::kThreads) {
-    const int row = i / Layout::kChunks;
-    const int chunk = i % Layout::kChunks;
-    const bool is_there = row < item.num_rows && chunk < num_chunks;
-    const uint16_t* query =
-        static_cast<const uint16_t*>(p.query.data) +
-        QueryOffset<V>(p, item, kv_head, is_there ? row : 0) + chunk * 8;
-    CopyAsync16OrZero(shared + Layout::Offset(row, chunk), query,
-                      is_there ? 16 : 0);
+    for (int i = static_cast<int>(threadIdx.x);
+         i < V::kMaxRows * Layout::kChunks; i += V::kThreads) {
+      const int row = i / Layout::kChunks;
+      const int chunk = i % Layout::kChunks;
+      const bool is_there = row < item.num_rows && chunk < num_chunks;
+      const uint16_t* query =
+          static_cast<const uint16_t*>(p.query.data) +
+          QueryOffset<V>(p, item, kv_head, is_there ? row : 0) + chunk * 8;
+      CopyAsync16OrZero(target + Layout::Offset(row, chunk), query,
+                        is_there ? 16 : 0);
+    }
+    CommitCopies();
   }
-  CommitCopies();
-}
+
+  // After the ring was filled: older copies than those of its stages.
+  __device__ __forceinline__ void Store(const DecodeParams&, char*) const {
+    WaitForCopies<V::kStages - 1>();
+  }
+};
 
 // Queries of fp16 or bf16 as fp16. Those of bf16 are scaled by a power of two
 // for each row, so that none is too large or needlessly small; the scales
-// [kMaxRows] that take it back lie behind the rows.
+// [kMaxRows] that take it back lie behind the rows. Loads and stores are apart,
+// so that what lies between hides the time of the loads.
 template <IsDecodeInstance V>
-__device__ __forceinline__ void ConvertQuery(const DecodeParams& p,
-                                             const WorkItem& item, int kv_head,
-                                             char* shared) {
-  using Layout = typename V::Query;
-  constexpr int kPairs = (V::kKeyDim + 63) / 64;  // of a lane
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  float* scales =
-      reinterpret_cast<float*>(shared + V::kMaxRows * Layout::kRowBytes);
-  for (int row = static_cast<int>(threadIdx.x) / 32; row < V::kMaxRows;
-       row += V::kWarps) {
-    const bool is_row = row < item.num_rows;
-    const int64_t offset = QueryOffset<V>(p, item, kv_head, is_row ? row : 0);
-    float2 pairs[kPairs];
+class QueryRows {
+  static constexpr int kPairs = (V::kKeyDim + 63) / 64;  // of a lane
+  static constexpr int kRows = V::kMaxRows / V::kWarps;  // of a warp
+
+ public:
+  __device__ __forceinline__ void Load(const DecodeParams& p,
+                                       const WorkItem& item, int kv_head,
+                                       const char*) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      const int row = RowOf(r);
+      const bool is_row = row < item.num_rows;
+      const int64_t offset = QueryOffset<V>(p, item, kv_head, is_row ? row : 0);
+#pragma unroll
+      for (int i = 0; i < kPairs; ++i) {
+        const int dim = (i * 32 + lane) * 2;
+        bits_[r][i] = is_row && dim < p.key_dim
+                          ? LoadPairBits(p.query.data, offset + dim)
+                          : 0u;
+      }
+    }
+  }
+
+  __device__ __forceinline__ void Store(const DecodeParams& p,
+                                        char* shared) const {
+    using Layout = typename V::Query;
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const bool is_fp16 = p.query_element == ElementKind::kF16;
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      const float scale = is_fp16 ? 1.0f : ScaleOf(bits_[r]);
+      const float inverse = 1.0f / scale;
+#pragma unroll
+      for (int i = 0; i < kPairs; ++i) {
+        const int dim = (i * 32 + lane) * 2;
+        if (dim >= V::kKeyDim) break;
+        const float2 x = ToFloats<ElementKind::kBF16>(bits_[r][i]);
+        *reinterpret_cast<uint32_t*>(
+            shared + Layout::Offset(RowOf(r), dim / 8) + dim % 8 * 2) =
+            is_fp16 ? bits_[r][i]
+                    : DeviceElement<ElementKind::kF16>::Pack(x.x * inverse,
+                                                             x.y * inverse);
+      }
+      if (lane == 0) {
+        reinterpret_cast<float*>(
+            shared + V::kMaxRows * Layout::kRowBytes)[RowOf(r)] = scale;
+      }
+    }
+  }
+
+ private:
+  static __device__ __forceinline__ int RowOf(int r) {
+    return static_cast<int>(threadIdx.x) / 32 + r * V::kWarps;
+  }
+
+  // Of a row of bf16: with it the exponent of the largest element is 14, of the
+  // 15 that fp16 has.
+  static __device__ __forceinline__ float ScaleOf(
+      const uint32_t (&bits)[kPairs]) {
     float max = 0.0f;
 #pragma unroll
     for (int i = 0; i < kPairs; ++i) {
-      const int dim = (i * 32 + lane) * 2;
-      pairs[i] = is_row && dim < p.key_dim
-                     ? LoadPair(p.query_element, p.query.data, offset + dim)
-                     : float2{0.0f, 0.0f};
-      max = fmaxf(max, fmaxf(fabsf(pairs[i].x), fabsf(pairs[i].y)));
+      const float2 x = ToFloats<ElementKind::kBF16>(bits[i]);
+      max = fmaxf(max, fmaxf(fabsf(x.x), fabsf(x.y)));
     }
-    float scale = 1.0f;
-    if (p.query_element != ElementKind::kF16) {
 #pragma unroll
-      for (int step = 16; step > 0; step /= 2) {
-        max = fmaxf(max, __shfl_xor_sync(kAllLanes, max, step));
-      }
-      // The exponent of the largest, where it is a finite one; then 14 is what
-      // remains of it, of the 15 that fp16 has.
-      const int exponent = (__float_as_int(max) >> 23) - 127;
-      if (exponent > -100 && exponent < 128) {
-        scale = __int_as_float((exponent - 14 + 127) << 23);
-      }
+    for (int step = 16; step > 0; step /= 2) {
+      max = fmaxf(max, __shfl_xor_sync(kAllLanes, max, step));
     }
-    const float inverse = 1.0f / scale;
-#pragma unroll
-    for (int i = 0; i < kPairs; ++i) {
-      const int dim = (i * 32 + lane) * 2;
-      if (dim >= V::kKeyDim) break;
-      *reinterpret_cast<uint32_t*>(shared + Layout::Offset(row, dim / 8) +
-                                   dim % 8 * 2) =
-          DeviceElement<ElementKind::kF16>::Pack(pairs[i].x * inverse,
-                                                 pairs[i].y * inverse);
-    }
-    if (lane == 0) scales[row] = scale;
+    const int exponent = (__float_as_int(max) >> 23) - 127;
+    // Zeros, next to nothing, and infinities stay what they are.
+    if (exponent <= -100 || exponent >= 128) return 1.0f;
+    return __int_as_float((exponent - 14 + 127) << 23);
   }
-}
+
+  uint32_t bits_[kRows][kPairs];
+};
 
 // What the scores of one of a lane's rows are to be multiplied by.
 template <IsDecodeInstance V>

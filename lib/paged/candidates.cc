@@ -30,9 +30,9 @@ constexpr std::array kReductions = {Reduction::kCluster, Reduction::kLastCta,
 
 // Rows of one (sequence, kv head), dealt evenly to as few tiles of at most
 // `max_rows` as can hold them; one per program when they may not share.
-void DealRows(const DecodeProblem& problem, HeadPacking packing, int max_rows,
-              DecodePlan& plan) {
-  const int rows = problem.rows();
+void DealRows(HeadPacking packing, int max_rows, DecodePlan& plan) {
+  const DecodeShape& s = plan.shape;
+  const int rows = s.q_len * (s.num_q_heads / s.num_kv_heads);
   if (packing == HeadPacking::kOff) {
     plan.rows_per_item = 1;
     plan.num_row_tiles = rows;
@@ -67,11 +67,11 @@ DecidedBy DeciderOf(const DecodeOptions& options) {
 DecodePlan SeedOf(const DecodeProblem& problem, const DeviceProfile& profile,
                   const DecodeOptions& options) {
   DecodePlan plan;
-  DealRows(problem, options.head_packing, kMmaRows, plan);
   plan.instance.kv_dtype = problem.shape().kv_dtype;
   plan.kv_bytes = KvBytes(problem.shape());
   plan.decided_by = DeciderOf(options);
   plan.shape = problem.shape();
+  DealRows(options.head_packing, kMmaRows, plan);  // on the CPU
   plan.device_fingerprint = FingerprintOf(profile);
   return plan;
 }
@@ -136,26 +136,15 @@ bool MayBeChunks(const DecodeProblem& problem, const DeviceProfile& profile,
           problem.shape().lengths == LengthSpread::kRagged);
 }
 
-// `instances` are those of a GPU.
-void VisitInstances(Choice choice, const DecodePlan& seed,
-                    const std::optional<InstanceClass>& instances,
-                    const DeviceProfile& profile, const DecodeOptions& options,
-                    CandidateVisitor visit) {
-  const DecodeShape& s = seed.shape;
-  if (profile.kind == DeviceKind::kCpu) {
-    DecodePlan plan = seed;
-    plan.instance.head_dim = s.head_dim;
-    plan.instance.value_dim = s.value_dim;
-    plan.instance.is_general = NeedsGeneral(s);
-    plan.resident_ctas = 1;
-    const Obstacle obstacle = Complete(choice, profile, options, plan);
-    visit(plan, obstacle);
-    return;
-  }
+// Every instance of a class.
+void VisitClass(Choice choice, const DecodePlan& seed,
+                const InstanceClass& instances, const DeviceProfile& profile,
+                const DecodeOptions& options, CandidateVisitor visit) {
   for (const InstanceConfig& config : kInstances) {
-    if (!IsOf(config, *instances, options.instance)) continue;
+    if (!IsOf(config, instances, options.instance)) continue;
     DecodePlan plan = seed;
     plan.instance = InstanceOf(config);
+    DealRows(options.head_packing, config.max_rows(), plan);
     plan.resident_ctas = ResidentCtas(config, profile);
     Obstacle obstacle = Complete(choice, profile, options, plan);
     if (config.shared_bytes() > profile.shared_bytes_per_cta) {
@@ -176,6 +165,29 @@ void VisitInstances(Choice choice, const DecodePlan& seed,
   }
 }
 
+// `classes` are those of a GPU.
+void VisitInstances(Choice choice, const DecodePlan& seed,
+                    const std::array<std::optional<InstanceClass>, 2>& classes,
+                    const DeviceProfile& profile, const DecodeOptions& options,
+                    CandidateVisitor visit) {
+  if (profile.kind == DeviceKind::kCpu) {
+    const DecodeShape& s = seed.shape;
+    DecodePlan plan = seed;
+    plan.instance.head_dim = s.head_dim;
+    plan.instance.value_dim = s.value_dim;
+    plan.instance.is_general = NeedsGeneral(s);
+    plan.resident_ctas = 1;
+    const Obstacle obstacle = Complete(choice, profile, options, plan);
+    visit(plan, obstacle);
+    return;
+  }
+  for (const std::optional<InstanceClass>& instances : classes) {
+    if (!instances.has_value()) break;
+    VisitClass(choice, seed, *instances, profile, options, visit);
+    if (options.batch_invariance == BatchInvariance::kOn) return;
+  }
+}
+
 }  // namespace
 
 absl::Status VisitCandidates(const DecodeProblem& problem,
@@ -190,17 +202,14 @@ absl::Status VisitCandidates(const DecodeProblem& problem,
 
   const Variant variant = options.variant.value_or(Variant::kAuto);
   const int splits = options.splits.value_or(0);
-  DecodePlan seed = SeedOf(problem, profile, options);
+  const DecodePlan seed = SeedOf(problem, profile, options);
   if (variant == Variant::kThrust || variant == Variant::kReference) {
     visit(BaselinePlan(seed, variant), Obstacle::kNone);
     return absl::OkStatus();
   }
-  std::optional<InstanceClass> instances;
+  std::array<std::optional<InstanceClass>, 2> instances;
   if (profile.kind == DeviceKind::kCuda) {
-    instances = ClassFor(problem.shape(), options.instance);
-    DealRows(problem, options.head_packing,
-             InstanceConfig{.kind = instances->kind, .shape = {}}.max_rows(),
-             seed);
+    instances = ClassesFor(problem.shape(), options.instance);
   }
   const auto visit_whole = [&] {
     VisitInstances({Partition::kWhole, 1, Reduction::kNone}, seed, instances,

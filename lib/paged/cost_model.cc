@@ -36,15 +36,13 @@ double BytesPerCta(const DecodePlan& plan, int context_len) {
   return static_cast<double>(tiles * kTileTokens) * BytesPerToken(plan.shape);
 }
 
-// Bytes of the busiest unit. Chunks are small, and given to whoever is free: no
-// unit has more than its share and a bit.
-double BytesOfBusiestUnit(const DecodePlan& plan, const DeviceProfile& profile,
-                          int64_t ctas) {
-  if (plan.partition == Partition::kChunks) {
-    return static_cast<double>(plan.kv_bytes) / profile.num_units;
-  }
-  return static_cast<double>(ctas) *
-         BytesPerCta(plan, plan.shape.expected_context_len);
+// Of a unit's arithmetic against that of a plain instance, which the profile is
+// of (H200, 1 x 32768 with 8 kv heads of 4 q heads on 64 SMs: 36 us, 45 with 2
+// query tokens, 67 with 8; 64 x 4096 in fp32: a quarter of the memory's rate).
+double SlownessOf(const Instance& instance) {
+  if (instance.on_cuda_cores) return 12;
+  if (instance.max_rows > kMmaRows) return 1.9;
+  return instance.is_general ? 1.25 : 1;
 }
 
 // How many busy units would saturate the memory, when each of them runs
@@ -59,7 +57,37 @@ double KneeOf(const DecodePlan& plan, const DeviceProfile& profile,
   const double bytes_at_work =
       static_cast<double>(ctas_at_once) * plan.instance.warps * tile_bytes;
   const double shortage = std::max(1.0, profile.knee_bytes / bytes_at_work);
-  return profile.knee_units * std::pow(shortage, profile.knee_exponent);
+  return profile.knee_units * SlownessOf(plan.instance) *
+         std::pow(shortage, profile.knee_exponent);
+}
+
+// What the busiest unit would read while the memory is saturated: its bytes
+// times the units that it takes. Its CTAs come in rounds, of which the last may
+// be small. Chunks are small, and given to whoever is free: no unit has more
+// than its share and a bit.
+double BytesOfBusiestUnit(const DecodePlan& plan, const DeviceProfile& profile,
+                          int64_t ctas) {
+  const int64_t at_once = std::clamp<int64_t>(ctas, 1, plan.resident_ctas);
+  if (plan.partition == Partition::kChunks) {
+    return static_cast<double>(plan.kv_bytes) / profile.num_units *
+           KneeOf(plan, profile, at_once);
+  }
+  const int64_t last = ctas % at_once;
+  const double full_rounds = static_cast<double>(ctas - last);
+  return BytesPerCta(plan, plan.shape.expected_context_len) *
+         (full_rounds * KneeOf(plan, profile, at_once) +
+          (last == 0
+               ? 0
+               : static_cast<double>(last) * KneeOf(plan, profile, last)));
+}
+
+// Row tiles of the same tokens read them one after another: the first from the
+// memory, the others from the L2, which is faster by a third (H200, 16 x 32768
+// with 8 query tokens in 2 row tiles: 707 us, 470 with 1).
+double BytesRead(const DecodePlan& plan) {
+  constexpr double kL2Speed = 1.33;
+  return static_cast<double>(plan.kv_bytes) *
+         std::max(1.0, plan.num_row_tiles / kL2Speed);
 }
 
 // The larger of two limits; close to each other they hinder each other.
@@ -126,11 +154,8 @@ int64_t KvBytes(const DecodeShape& shape) {
 double PredictUs(const DecodePlan& plan, const DeviceProfile& profile) {
   // Of an empty batch, none.
   const int64_t busiest_ctas = CeilDiv(plan.num_ctas, profile.num_units);
-  const int64_t ctas_at_once =
-      std::clamp<int64_t>(busiest_ctas, 1, plan.resident_ctas);
-  double bytes = RoundedMax(static_cast<double>(plan.kv_bytes),
-                            BytesOfBusiestUnit(plan, profile, busiest_ctas) *
-                                KneeOf(plan, profile, ctas_at_once),
+  double bytes = RoundedMax(BytesRead(plan),
+                            BytesOfBusiestUnit(plan, profile, busiest_ctas),
                             profile.corner_exponent);
   // The longest sequence of a ragged batch ends alone.
   if (plan.shape.lengths == LengthSpread::kRagged &&

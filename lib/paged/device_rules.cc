@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <string>
-#include <tuple>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "paged/internal/feature_rules.h"
@@ -90,8 +90,8 @@ absl::Status CheckInstance(const DecodeShape& shape,
                            const std::optional<InstanceChoice>& forced) {
   PAGED_RETURN_IF_ERROR(CheckVectors("head_dim", shape.head_dim));
   PAGED_RETURN_IF_ERROR(CheckVectors("value_dim", shape.value_dim));
-  const std::optional<InstanceClass> of = ClassFor(shape, forced);
-  if (!of.has_value()) {
+  const auto classes = ClassesFor(shape, forced);
+  if (!classes[0].has_value()) {
     int most = 0;
     for (const InstanceConfig& config : kInstances) {
       most = std::max(most, config.key_dim);
@@ -102,7 +102,10 @@ absl::Status CheckInstance(const DecodeShape& shape,
   }
   std::string built;
   for (const InstanceConfig& config : kInstances) {
-    if (!IsOf(config, *of, std::nullopt)) continue;
+    const auto is_of = [&](const std::optional<InstanceClass>& of) {
+      return of.has_value() && IsOf(config, *of, std::nullopt);
+    };
+    if (!is_of(classes[0]) && !is_of(classes[1])) continue;
     if (HasShape(config, forced)) return absl::OkStatus();
     absl::StrAppend(&built, built.empty() ? "" : ", ",
                     NameOfShape(config.shape.warps, config.shape.stages));
@@ -178,24 +181,32 @@ bool HasWholeVectors(const DecodeShape& s) {
   return all % (kVectorBytes / SizeOf(s.kv_dtype)) == 0;
 }
 
-std::optional<InstanceClass> ClassFor(
+std::array<std::optional<InstanceClass>, 2> ClassesFor(
     const DecodeShape& shape, const std::optional<InstanceChoice>& forced) {
-  const InstanceConfig* best = nullptr;
-  // The rows of a (sequence, kv head) read a tile once where they fit an item.
-  const int64_t rows =
-      int64_t{shape.q_len} * (shape.num_q_heads / shape.num_kv_heads);
-  const auto cost = [rows](const InstanceConfig& config) {
-    const bool is_wide = config.kind == InstanceKind::kWide;
-    return std::tuple(!config.has_tensor_cores(), is_wide != (rows > kMmaRows),
-                      config.kind, config.key_dim + config.value_dim);
+  const auto cost = [](const InstanceConfig& config) {
+    return std::pair(config.kind, config.key_dim + config.value_dim);
   };
+  // Of wide instances, and of the others.
+  const InstanceConfig* best[2] = {};
   for (const InstanceConfig& config : kInstances) {
     if (!Serves(config, shape) || !Takes(config, forced)) continue;
-    if (best == nullptr || cost(config) < cost(*best)) best = &config;
+    const InstanceConfig*& other = best[config.kind == InstanceKind::kWide];
+    if (other == nullptr || cost(config) < cost(*other)) other = &config;
   }
-  if (best == nullptr) return std::nullopt;
-  return InstanceClass{best->element, best->kind, best->key_dim,
-                       best->value_dim};
+  const int64_t rows =
+      int64_t{shape.q_len} * (shape.num_q_heads / shape.num_kv_heads);
+  if (best[0] != nullptr &&
+      (rows <= best[0]->max_rows() || !best[0]->has_tensor_cores())) {
+    best[1] = nullptr;
+  }
+  std::array<std::optional<InstanceClass>, 2> classes;
+  std::size_t count = 0;
+  for (const InstanceConfig* config : best) {
+    if (config == nullptr) continue;
+    classes[count++] = InstanceClass{config->element, config->kind,
+                                     config->key_dim, config->value_dim};
+  }
+  return classes;
 }
 
 bool IsOf(const InstanceConfig& config, const InstanceClass& of,

@@ -154,12 +154,17 @@ TEST(PlanTest, ACpuSplitsOneHeadOverItsThreads) {
 TEST(PlanTest, RowsAreDealtEvenlyToAsFewTilesAsHoldThem) {
   const struct {
     int group;
+    int max_rows;
     int num_row_tiles;
     int rows_per_item;
-  } cases[] = {{1, 1, 1},   {16, 1, 16}, {17, 1, 17},
-               {32, 1, 32}, {40, 2, 20}, {71, 3, 24}};
+  } cases[] = {{1, 16, 1, 1},   {16, 16, 1, 16}, {17, 16, 2, 9},
+               {32, 16, 2, 16}, {40, 16, 3, 14}, {71, 16, 5, 15},
+               {17, 32, 1, 17}, {32, 32, 1, 32}, {40, 32, 2, 20},
+               {71, 32, 3, 24}};
   for (const auto& c : cases) {
-    const DecodePlan plan = Plan({1, 2, c.group, 512});
+    const DecodePlan plan =
+        Plan({1, 2, c.group, 512}, H200Profile(),
+             {.instance = InstanceChoice{.max_rows = c.max_rows}});
     EXPECT_EQ(plan.num_row_tiles, c.num_row_tiles) << c.group;
     EXPECT_EQ(plan.rows_per_item, c.rows_per_item) << c.group;
   }

@@ -2,6 +2,7 @@
 #ifndef PAGED_LIB_PAGED_INTERNAL_DEVICE_RULES_H_
 #define PAGED_LIB_PAGED_INTERNAL_DEVICE_RULES_H_
 
+#include <array>
 #include <optional>
 
 #include "absl/status/status.h"
@@ -20,8 +21,7 @@ bool CanReduce(Reduction reduction, const DeviceProfile& profile);
 // 16; else, of 8: those of bytes may.
 bool HasWholeVectors(const DecodeShape& shape);
 
-// What the instances that serve a shape share: of all that could, those that
-// do it at the least cost.
+// What instances share that differ in warps and stages alone.
 struct InstanceClass {
   ElementKind element = ElementKind::kF16;
   InstanceKind kind = InstanceKind::kPlain;
@@ -29,9 +29,11 @@ struct InstanceClass {
   int value_dim = 0;
 };
 
-// Empty where no instance serves the shape. With `forced`, of those that take
-// at least what it asks for.
-std::optional<InstanceClass> ClassFor(
+// The classes to weigh for a shape: of all that could serve it, the one that
+// does it at the least cost; and where more rows share tokens than one of its
+// items holds, the one for twice as many. Both empty where no instance serves
+// the shape. With `forced`, of those that take at least what it asks for.
+std::array<std::optional<InstanceClass>, 2> ClassesFor(
     const DecodeShape& shape, const std::optional<InstanceChoice>& forced);
 
 // Whether the instance is of the class, and has the warps and stages that were
