@@ -166,8 +166,11 @@ constexpr void VisitOf8Bits(ElementKind element, const Visit& visit) {
   if (element == ElementKind::kE4M3) {
     VisitShapes(element, kPlain, {64, 64}, kFew, visit);
     VisitShapes(element, kPlain, {128, 128}, kAll, visit);
-  } else {
+  } else if (element == ElementKind::kInt8) {
     VisitShapes(element, kPlain, {128, 128}, kFew, visit);
+  } else {
+    // {4, 2} spills where three CTAs are to fit an SM.
+    VisitShapes(element, kPlain, {128, 128}, kPadded, visit);
   }
   VisitShapes(element, kGeneral, {64, 64}, kFew, visit);
   VisitShapes(element, kGeneral, {128, 128}, kFew, visit);

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "kernels/core/hash.h"
-#include "kernels/cuda/decode_kernel.cuh"
+#include "kernels/cuda/decode_launch.cuh"
 
 namespace paged {
 namespace {

@@ -1,4 +1,4 @@
-#include "kernels/cuda/decode_kernel.cuh"
+#include "kernels/cuda/decode_launch.cuh"
 #include "kernels/cuda/registry.h"
 
 namespace paged {

@@ -1,6 +1,6 @@
 #include <vector>
 
-#include "kernels/cuda/decode_kernel.cuh"
+#include "kernels/cuda/decode_launch.cuh"
 #include "kernels/cuda/registry.h"
 
 namespace paged {

@@ -1,4 +1,4 @@
-#include "kernels/cuda/decode_kernel.cuh"
+#include "kernels/cuda/decode_launch.cuh"
 #include "kernels/cuda/traced_decode.h"
 
 namespace paged {
