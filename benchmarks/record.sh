@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # Measures this machine and keeps what it says:
 #
-#   benchmarks/record.sh [--part=tests|sanitizer|bench|regret|all] [--filter=REGEX]
+#   benchmarks/record.sh [--part=tests|walk|sanitizer|bench|regret|all]
+#       [--filter=REGEX]
 #       [--binaries=DIR] [--out=DIR]
 #       [--commit=HASH] [--kernels_core=HASH] [--kernels_cuda=HASH]
 #
-#   tests      every test program and `paged run`             -> tests.txt
+#   tests      every test program, the cases of the GPU where there is one, and
+#              `paged run`                                    -> tests.txt
+#   walk       100,000 random problems against the oracle     -> walk.txt
 #   sanitizer  compute-sanitizer's tools over every variant   -> sanitizer.txt
 #   bench      decode_benchmark                               -> decode.json
 #   regret     dispatch_regret, whole            -> dispatch_regret.json
@@ -34,7 +37,8 @@ for argument in "$@"; do
     *) command_line+=" ${argument}" ;;
   esac
   case "${argument}" in
-    --part=tests | --part=sanitizer | --part=bench | --part=regret | --part=all)
+    --part=tests | --part=walk | --part=sanitizer | --part=bench | \
+      --part=regret | --part=all)
       part=${argument#*=} ;;
     --filter=* | --binaries=* | --out=* | --commit=* | --kernels_core=* | \
       --kernels_cuda=*)
@@ -63,11 +67,16 @@ trap 'rm -rf "${scratch}"' EXIT
 
 record_tests() {
   local failed=0 program name log
+  # The others are the same on every machine, and continuous integration's.
+  local cases='*'
+  [[ ${has_gpu} == 1 ]] && cases='Cuda*:*/Cuda*'
   while IFS= read -r program; do
     name=$(basename "${program}")
+    # That is the part walk.
+    [[ ${name} == random_walk_test ]] && continue
     matches "${name}" || continue
     log="${scratch}/${name}.log"
-    run_limited 240 "${log}" "${program}" || failed=1
+    run_limited 240 "${log}" "${program}" "--gtest_filter=${cases}" || failed=1
     {
       if [[ ${timed_out} == 1 ]]; then
         echo "not measured: over 240 s, or over the part's 8 minutes"
@@ -91,6 +100,44 @@ record_tests() {
         section "paged run ${file}.safetensors --variant=all"
     done
   fi
+  return "${failed}"
+}
+
+# The parts of the random walk side by side.
+record_walk() {
+  local count=100000 prefix=Cpu failed=0 part program log
+  program="${binaries}/tests/random_walk_test"
+  [[ ${has_gpu} == 1 ]] && prefix=Cuda
+  if [[ ! -x ${program} ]]; then
+    echo "not measured: no random_walk_test" | section "random walk"
+    return 0
+  fi
+  for part in $("${program}" --gtest_list_tests \
+    "--gtest_filter=${prefix}/*" | sed -n 's|^  EveryProblem[^/]*/\([0-9]*\).*|\1|p'); do
+    PAGED_WALK_COUNT="${count}" timeout -k 5 440 "${program}" \
+      "--gtest_filter=${prefix}/*/${part}" > "${scratch}/walk.${part}" 2>&1 &
+  done
+  wait
+  for log in "${scratch}"/walk.*; do
+    grep -q '^\[  PASSED  \] 1 test' "${log}" || failed=1
+  done
+  {
+    [[ ${failed} == 0 ]] && echo "all parts passed" ||
+      grep -hA 12 Failure "${scratch}"/walk.* | head -n 60
+    cat "${scratch}"/walk.* | awk '
+      / problems right/ {
+        for (i = 1; i <= NF; ++i) {
+          if ($i ~ /^[0-9]+$/) value = $i
+          else if ($i == "right,") right += value
+          else if ($i ~ /^empty/) empty += value
+          else if ($i == "refused") refused += value
+        }
+      }
+      END {
+        print right " problems right, " empty " without a sequence, " \
+          refused + 0 " refused by name"
+      }'
+  } | section "random_walk_test, ${prefix}, seeds 1 to ${count}"
   return "${failed}"
 }
 
@@ -181,7 +228,7 @@ record_regret() {
 
 result=0
 no_gpu=0
-for each in tests sanitizer; do
+for each in tests walk sanitizer; do
   [[ ${part} == all || ${part} == "${each}" ]] || continue
   say "${each}"
   : > "${scratch}/sections"

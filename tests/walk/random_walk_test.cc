@@ -23,7 +23,7 @@ namespace {
 
 constexpr uint64_t kDefaultCount = 20'000;
 // Parts of the walk, which ctest runs side by side.
-constexpr uint64_t kParts = 4;
+constexpr uint64_t kParts = 16;
 
 uint64_t FromEnvironment(const char* variable, uint64_t otherwise) {
   const char* text = std::getenv(variable);
