@@ -27,8 +27,8 @@ HWY_BEFORE_NAMESPACE();
 namespace paged {
 namespace HWY_NAMESPACE {
 
-// What scores and weights of a tile are subject to beyond the scale.
-struct TileRules {
+// What scores and weights of a step are subject to beyond the scale.
+struct StepRules {
   const DecodeParams& p;
   const WorkItem& item;
   const int* positions;   // [num_tokens]
@@ -46,16 +46,16 @@ HWY_INLINE int ScoreIndex(int row, int token) {
 
 // Masks and modifies the scores of a chunk, one at a time.
 template <int R>
-HWY_NOINLINE void ApplyRules(const TileRules& tile, int num_tokens,
+HWY_NOINLINE void ApplyRules(const StepRules& step, int num_tokens,
                              int first_row, float* scores) {
   for (int r = 0; r < R; ++r) {
-    const RowRules row = RowRulesOf(tile.p, tile.item, tile.kv_head,
-                                    tile.item.first_row + first_row + r);
+    const RowRules row = RowRulesOf(step.p, step.item, step.kv_head,
+                                    step.item.first_row + first_row + r);
     for (int t = 0; t < num_tokens; ++t) {
       float& score = scores[ScoreIndex<R>(r, t)];
-      const float scale = TokenScale(tile.p.key_scales, tile.blocks[t],
-                                     tile.slots[t], tile.kv_head);
-      score = RuledScore(tile.p.rules, row, tile.positions[t], score * scale);
+      const float scale = TokenScale(step.p.key_scales, step.blocks[t],
+                                     step.slots[t], step.kv_head);
+      score = RuledScore(step.p.rules, row, step.positions[t], score * scale);
     }
   }
 }
@@ -63,12 +63,12 @@ HWY_NOINLINE void ApplyRules(const TileRules& tile, int num_tokens,
 // Takes the values' scales of single tokens into their weights, after these
 // were summed up.
 template <int R>
-HWY_NOINLINE void ScaleWeights(const TileRules& tile, int num_tokens,
+HWY_NOINLINE void ScaleWeights(const StepRules& step, int num_tokens,
                                float* weights) {
-  if (!AreByToken(tile.p.value_scales)) return;
+  if (!AreByToken(step.p.value_scales)) return;
   for (int t = 0; t < num_tokens; ++t) {
-    const float scale = TokenScale(tile.p.value_scales, tile.blocks[t],
-                                   tile.slots[t], tile.kv_head);
+    const float scale = TokenScale(step.p.value_scales, step.blocks[t],
+                                   step.slots[t], step.kv_head);
     for (int r = 0; r < R; ++r) weights[ScoreIndex<R>(r, t)] *= scale;
   }
 }
@@ -77,19 +77,19 @@ HWY_NOINLINE void ScaleWeights(const TileRules& tile, int num_tokens,
 template <int R, typename Kv>
 HWY_NOINLINE void AttendChunk(const TokenRows<Kv>& keys,
                               const TokenRows<Kv>& values, float scale_log2,
-                              const TileRules* rules, int head, int first_row,
+                              const StepRules* rules, int head, int first_row,
                               SimdScratch& scratch) {
-  HWY_ALIGN float scores[kTileTokens / kTileOf<R> * kTileSums];
+  HWY_ALIGN float scores[kStepTokens / kTileOf<R> * kTileSums];
   float* max = scratch.lanes(head, first_row);
   float* sum = max + kMaxSimdLanes;
   float* sums = scratch.values(head, first_row);
-  ScoreTile<R>(keys, scratch.query(head, first_row), scratch.query_stride(),
+  ScoreStep<R>(keys, scratch.query(head, first_row), scratch.query_stride(),
                scale_log2, scores);
   if (rules != nullptr)
     ApplyRules<R>(*rules, keys.num_tokens, first_row, scores);
-  PushTile<R>(keys.num_tokens, scores, max, sum, sums, scratch.value_stride());
+  PushStep<R>(keys.num_tokens, scores, max, sum, sums, scratch.value_stride());
   if (rules != nullptr) ScaleWeights<R>(*rules, keys.num_tokens, scores);
-  AddTileValues<R>(values, scores, sums, scratch.value_stride());
+  AddStepValues<R>(values, scores, sums, scratch.value_stride());
 }
 
 template <int R>
@@ -119,33 +119,33 @@ HWY_INLINE int WithChunkRows(int num_rows_left, const With& with) {
   return R;
 }
 
-// One tile of one kv head against all rows. The first chunk of them fetches
+// One step of one kv head against all rows. The first chunk of them fetches
 // `next`.
 template <typename Kv>
-void AttendTile(const DecodeParams& p, const WorkItem& item, HeadTile<Kv> now,
-                HeadTile<Kv> next, int first_head, SimdScratch& scratch) {
+void AttendStep(const DecodeParams& p, const WorkItem& item, HeadStep<Kv> now,
+                HeadStep<Kv> next, int first_head, SimdScratch& scratch) {
   const int64_t kv_head = first_head + now.head;
   const int64_t next_head = first_head + next.head;
-  const bool has_next = next.tile != nullptr;
+  const bool has_next = next.step != nullptr;
   TokenRows<Kv> keys{
-      now.tile->num_tokens,          now.tile->keys,
-      kv_head * p.key.head_stride,   has_next ? next.tile->keys : nullptr,
+      now.step->num_tokens,          now.step->keys,
+      kv_head * p.key.head_stride,   has_next ? next.step->keys : nullptr,
       next_head * p.key.head_stride, p.key_dim};
-  TokenRows<Kv> values{now.tile->num_tokens,
-                       now.tile->values,
+  TokenRows<Kv> values{now.step->num_tokens,
+                       now.step->values,
                        kv_head * p.value.head_stride,
-                       has_next ? next.tile->values : nullptr,
+                       has_next ? next.step->values : nullptr,
                        next_head * p.value.head_stride,
                        p.value_dim};
-  const TileRules tile_rules{p,
+  const StepRules step_rules{p,
                              item,
-                             now.tile->positions,
-                             now.tile->blocks,
-                             now.tile->slots,
+                             now.step->positions,
+                             now.step->blocks,
+                             now.step->slots,
                              static_cast<int>(kv_head)};
   const float scale_log2 =
       p.scale_log2 * HeadScale(p.key_scales, static_cast<int>(kv_head));
-  const TileRules* rules = IsGeneral(p) ? &tile_rules : nullptr;
+  const StepRules* rules = IsGeneral(p) ? &step_rules : nullptr;
   for (int row = 0; row < scratch.num_rows();) {
     row += WithChunkRows(scratch.num_rows() - row, [&]<int R>(RowCount<R>) {
       AttendChunk<R>(keys, values, scale_log2, rules, now.head, row, scratch);
@@ -168,24 +168,24 @@ template <typename Kv>
 void Attend(const DecodeParams& p, const WorkItem& item, int first_head,
             SimdScratch& scratch) {
   const int num_heads = scratch.num_heads();
-  const int max_tiles = TilesPerTurn(p, num_heads);
+  const int max_steps = StepsPerTurn(p, num_heads);
   Turn<Kv> turns[2];
   int tile_idx = item.first_tile;
-  FindTurn(p, item, tile_idx, max_tiles, turns[0]);
+  FindTurn(p, item, tile_idx, max_steps, turns[0]);
   for (int i = 0; turns[i].count > 0; i = 1 - i) {
     const Turn<Kv>& now = turns[i];
     Turn<Kv>& next = turns[1 - i];
-    tile_idx += now.count * item.tile_step;
-    FindTurn(p, item, tile_idx, max_tiles, next);
+    FindTurn(p, item, tile_idx, max_steps, next);
     TurnCursor<Kv> fetched(now, &next, num_heads);
     // Less than a turn: what the next one fetches is behind it.
-    for (int step = std::min(kTilesAhead, now.count * num_heads); step > 0;
+    for (int step = std::min(kStepsAhead, now.count * num_heads); step > 0;
          --step) {
-      fetched.Step();
+      fetched.Advance();
     }
-    for (TurnCursor<Kv> at(now, nullptr, num_heads); !at.is_done(); at.Step()) {
-      AttendTile(p, item, at.get(), fetched.get(), first_head, scratch);
-      fetched.Step();
+    for (TurnCursor<Kv> at(now, nullptr, num_heads); !at.is_done();
+         at.Advance()) {
+      AttendStep(p, item, at.get(), fetched.get(), first_head, scratch);
+      fetched.Advance();
     }
   }
   FoldLanes(scratch);

@@ -61,7 +61,7 @@ HWY_INLINE void AddProducts(Floats* sums, const Kv* const* keys,
 // scores[tile][row][token] = (query . key) * scale_log2; minus infinity past
 // the tile's tokens.
 template <int R, typename Kv>
-HWY_INLINE void ScoreTile(const TokenRows<Kv>& tokens, const float* query,
+HWY_INLINE void ScoreStep(const TokenRows<Kv>& tokens, const float* query,
                           int query_stride, float scale_log2, float* scores) {
   const FloatTag d;
   constexpr int T = kTileOf<R>;
@@ -124,7 +124,7 @@ HWY_NOINLINE void RaiseMaxima(const float* tile_max, float* max, float* sum,
 
 // Turns scores into weights, in place, and takes them into `max` and `sum`.
 template <int R>
-HWY_INLINE void PushTile(int num_tokens, float* scores, float* max, float* sum,
+HWY_INLINE void PushStep(int num_tokens, float* scores, float* max, float* sum,
                          float* values, int value_stride) {
   const FloatTag d;
   const Floats minus_inf = hn::Set(d, -std::numeric_limits<float>::infinity());
@@ -206,7 +206,7 @@ HWY_INLINE void AddValues(const TokenRows<Kv>& tokens, const float* weights,
 }
 
 template <int R, typename Kv>
-HWY_INLINE void AddTileValues(const TokenRows<Kv>& tokens, const float* weights,
+HWY_INLINE void AddStepValues(const TokenRows<Kv>& tokens, const float* weights,
                               float* values, int value_stride) {
   constexpr int X = kTileOf<R> < 8 ? kTileOf<R> : 8;
   int at = 0;

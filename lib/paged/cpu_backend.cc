@@ -20,6 +20,7 @@
 #include "kernels/cpu/thread_pool.h"
 #include "paged/internal/block_moves.h"
 #include "paged/internal/cpu_kernels.h"
+#include "paged/internal/huge_pages.h"
 #include "paged/internal/lower.h"
 #include "paged/internal/profile_range.h"
 #include "paged/internal/run_checks.h"
@@ -125,6 +126,7 @@ absl::StatusOr<Buffer> CpuBackend::Allocate(std::size_t bytes, MemoryKind) {
       (bytes + kAlignment - 1) / kAlignment * kAlignment;
   Buffer buffer(std::aligned_alloc(kAlignment, rounded), bytes, &std::free);
   if (buffer.data() == nullptr) return NoMemory(bytes);
+  internal::AdviseHugePages(buffer.data(), bytes);
   return buffer;
 }
 

@@ -64,6 +64,12 @@ struct CpuOptions {
   CpuExecutor executor = nullptr;
 };
 
+// Allocate asks for huge pages from 4 MB on, and touches nothing. On a machine
+// with several memory nodes a page lies at that of the thread that writes it
+// first, and the backend's threads are not pinned: bind a process, with its
+// pool, to each node, or spread the pages (numactl --interleave=all). Pools
+// whose blocks hold the tokens of a head side by side, in blocks of 64 and
+// more, are read in the longest pieces.
 std::unique_ptr<Backend> MakeCpuBackend(const CpuOptions& options = {});
 
 }  // namespace paged
