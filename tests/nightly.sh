@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # What is too long for every change: the block manager's model walk of 10 million
-# operations, its fuzz target, and its mutants. Half an hour on a quiet machine.
+# operations, its fuzz target, and mutants of it and of the kernels. An hour on a
+# quiet machine.
 #
 #   tests/nightly.sh [--fuzz_seconds=N] [--part=walk|fuzz|mutants|all]
 #       [--out=FILE]
 #
 #   walk     tests/block_model_test with PAGED_WALK_SCALE=10: ten million operations
 #   fuzz     libFuzzer, for --fuzz_seconds (60): needs clang
-#   mutants  tests/mutants_blocks.sh
+#   mutants  tests/mutants_blocks.sh, and tests/mutants.sh for the kernels
 #
 # FILE gets one section per part, with the date, the machine and the commit.
 # Exit code: 0 good, 1 something failed, 2 bad usage.
@@ -60,7 +61,13 @@ run_fuzz() {
 }
 
 run_mutants() {
-  "${root}/tests/mutants_blocks.sh" "${scratch}/mutants" > "${scratch}/log" 2>&1
+  local killed=0
+  "${root}/tests/mutants_blocks.sh" "${scratch}/mutants_blocks" > "${scratch}/log" 2>&1 || killed=1
+  "${root}/tests/mutants.sh" "${scratch}/mutants" > "${scratch}/log.kernels" 2>&1 || killed=1
+  # Their last lines, and what lived, end the log.
+  grep -hv "^killed: " "${scratch}/log" "${scratch}/log.kernels" > "${scratch}/log.both" || true
+  mv "${scratch}/log.both" "${scratch}/log"
+  return "${killed}"
 }
 
 result=0
