@@ -61,8 +61,11 @@ struct InstanceConfig {
   }
   // Tiles of a stage: as many bytes of small elements as of others, since it
   // is by the stage that a warp waits and looks for a new maximum.
+  static constexpr int TilesPerStage(int element_bytes, int key_dim) {
+    return element_bytes == 1 && key_dim <= 128 ? 2 : 1;
+  }
   constexpr int tiles_per_stage() const {
-    return has_byte_elements() && key_dim <= 128 ? 2 : 1;
+    return TilesPerStage(BytesOf(element), key_dim);
   }
 
   // A row in shared memory: whole groups of the eight 16-byte chunks that its

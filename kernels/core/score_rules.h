@@ -82,12 +82,11 @@ PAGED_HD inline VisibleTokens VisibleTokensOfAny(const ScoreRules& rules,
   return visible;
 }
 
-// cap * tanh(score / cap). On the GPU by the hardware's exponential, whose
-// error is 2^-22 of the cap.
+// cap * tanh(score / cap), small scores with all their digits. A correctly
+// rounded quotient is what the GPU cannot afford here.
 PAGED_HD inline float Capped(float score, float cap) {
 #if defined(__CUDA_ARCH__)
-  const float square = Exp2(2.0f * kLog2E * __fdividef(score, cap));
-  return cap * (1.0f - __fdividef(2.0f, square + 1.0f));
+  return cap * tanhf(__fdividef(score, cap));
 #else
   return cap * tanhf(score / cap);
 #endif

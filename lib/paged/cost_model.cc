@@ -37,12 +37,13 @@ double BytesPerCta(const DecodePlan& plan, int context_len) {
 }
 
 // Of a unit's arithmetic against that of a plain instance, which the profile is
-// of (H200, 1 x 32768 with 8 kv heads of 4 q heads on 64 SMs: 36 us, 45 with 2
-// query tokens, 67 with 8; 64 x 4096 in fp32: a quarter of the memory's rate).
+// of (H200, 1 x 32768 with 8 kv heads of 4 q heads on 64 SMs: 45 us with 2
+// query tokens, 67 with 8, which is 51 and 33 GB/s an SM, where plain instances
+// have 99; 64 x 4096 in fp32: a quarter of the memory's rate).
 double SlownessOf(const Instance& instance) {
   if (instance.on_cuda_cores) return 12;
-  if (instance.max_rows > kMmaRows) return 1.9;
-  return instance.is_general ? 1.25 : 1;
+  if (instance.max_rows > kMmaRows) return 3;
+  return instance.is_general ? 2 : 1;
 }
 
 // How many busy units would saturate the memory, when each of them runs
@@ -53,9 +54,12 @@ double KneeOf(const DecodePlan& plan, const DeviceProfile& profile,
               int64_t ctas_at_once) {
   // A CPU thread's loads are not counted; all threads together saturate it.
   if (profile.kind == DeviceKind::kCpu) return profile.knee_units;
-  const double tile_bytes = double{kTileTokens} * BytesPerToken(plan.shape);
+  const int tiles = InstanceConfig::TilesPerStage(SizeOf(plan.shape.kv_dtype),
+                                                  plan.instance.head_dim);
+  const double stage_bytes =
+      static_cast<double>(kTileTokens * tiles) * BytesPerToken(plan.shape);
   const double bytes_at_work =
-      static_cast<double>(ctas_at_once) * plan.instance.warps * tile_bytes;
+      static_cast<double>(ctas_at_once) * plan.instance.warps * stage_bytes;
   const double shortage = std::max(1.0, profile.knee_bytes / bytes_at_work);
   return profile.knee_units * SlownessOf(plan.instance) *
          std::pow(shortage, profile.knee_exponent);

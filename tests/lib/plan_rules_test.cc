@@ -158,9 +158,22 @@ TEST(PlanRulesTest, EachShapeHasAnInstance) {
   EXPECT_EQ(name_of(kE4M3, kF32, 128, 0), "fp8_e4m3_d128_cores");
   EXPECT_EQ(name_of(DType::kInt8, kF16, 128, 0), "int8_d128");
   EXPECT_EQ(name_of(DType::kInt8, kF16, 64, 0), "int8_d64_general");
-  // 2 q heads of a kv head: 16 rows, and 18.
-  EXPECT_EQ(name_of(kF16, kF16, 128, 0, 8), "fp16_d128_general");
-  EXPECT_EQ(name_of(kF16, kF16, 128, 0, 9), "fp16_d128_wide");
+  // Two row tiles, the second of which reads from the L2.
+  EXPECT_EQ(name_of(kF16, kF16, 128, 0, 9), "fp16_d128_general");
+}
+
+// Of 2 GB, no second row tile is to read them again.
+TEST(PlanRulesTest, ManyRowsOfLargeCachesShareTheirTiles) {
+  const auto rows_of = [](int num_seqs, int q_len) {
+    DecodeShape shape = ShapeOf({num_seqs, 8, 4, 32768});
+    shape.q_len = q_len;
+    return MakePlan(ValidateShape(shape).value(), H200Profile(), {})
+        .value()
+        .rows_per_item;
+  };
+  EXPECT_EQ(rows_of(16, 4), 16);
+  EXPECT_EQ(rows_of(16, 8), 32);
+  EXPECT_EQ(rows_of(1, 8), 16);
 }
 
 TEST(PlanRulesTest, AForcedInstanceIsTakenOrRefused) {

@@ -27,6 +27,7 @@ struct InstanceClass {
   InstanceKind kind = InstanceKind::kPlain;
   int key_dim = 0;
   int value_dim = 0;
+  friend bool operator==(const InstanceClass&, const InstanceClass&) = default;
 };
 
 // The classes to weigh for a shape: of all that could serve it, the one that
