@@ -27,7 +27,7 @@ for source in lib/paged/*.cc kernels/cpu/*.cc kernels/baseline/{thrust_cuda_abse
   case $(basename "$source" .cc) in
     cuda_backend | cuda_memory | cuda_profile | cuda_status) ;;
     # The block manager has mutants_blocks.sh.
-    block_digest | block_events | block_manager* | device_table* | huge_pages | pool_lists | prefix_index | sequence_table | sha256*) ;;
+    block_digest | block_events | block_manager* | device_table* | pool_lists | prefix_index | sequence_table | sha256*) ;;
     simd_absent) ;;
     simd_decode | simd_scratch) common+=("$source") ;;
     simd_*) vectors+=("$source") ;;
