@@ -14,7 +14,12 @@
 //   weight    so each w_t is off by at most e = max_t |ds_t| + 2^-21,
 //             and p_t, whose denominator errs as well, by 2e
 //   rounding  of w_t to the storage type adds its unit roundoff r, and 2^-25
-//             absolute for fp16's subnormals (w_t <= 1 at all times)
+//             absolute for fp16's subnormals (w_t <= 1 at all times); where
+//             each token has a scale s_t of its values c_t, the weights may
+//             be those of codes, w_t s_t relative to the largest, with
+//             2^-25 max_t(w_t s_t) sum_t |c_t| / sum w
+//   sink      so large that the share of everything else flushes to 0: 2^-126
+//             of A without the sink
 //   sums      over n tokens, over splits, times the values' scales: u (g(n) +
 //             12) relative to A
 //   output    rounded once to storage, r |o|, fp16 subnormals again 2^-25
@@ -167,10 +172,16 @@ void ComputeDim(const Row& row, const Scores& scores, int d, double* output,
   double value = 0.0;
   double magnitude = 0.0;
   double total = 0.0;
+  // Of codes whose scales are taken into their weights.
+  double total_codes = 0.0;
+  double largest_scaled = 0.0;
   for (std::size_t i = 0; i < scores.positions.size(); ++i) {
     const int position = scores.positions[i];
-    const double v = row.values[position * token_stride + d] *
-                     problem.ValueScale(row.seq, position, KvHeadOf(row));
+    const double code = row.values[position * token_stride + d];
+    const double scale = problem.ValueScale(row.seq, position, KvHeadOf(row));
+    const double v = code * scale;
+    total_codes += std::fabs(code);
+    largest_scaled = std::max(largest_scaled, scores.weights[i] * scale);
     value += scores.weights[i] * v;
     magnitude += scores.weights[i] * std::fabs(v);
     total += std::fabs(v);
@@ -185,6 +196,13 @@ void ComputeDim(const Row& row, const Scores& scores, int d, double* output,
     relative += UnitRoundoff(
         SizeOf(problem.spec.dtype) == 1 ? DType::kF16 : problem.spec.dtype);
     absolute += 0x1p-25 * total * scores.unit / scores.sum;
+    if (problem.spec.value_scales == ScaleGranularity::kToken) {
+      absolute += 0x1p-25 * total_codes * largest_scaled / scores.sum;
+    }
+  }
+  // A sink so large that the weight of everything else flushes to zero.
+  if (scores.unit > 0.0) {
+    absolute += 0x1p-126 * magnitude / (scores.unit * scores.sum);
   }
   if (problem.query_dtype() == DType::kF16) absolute += 0x1p-25;
   absolute += 0x1p-125 * total * scores.unit / scores.sum + 0x1p-133;

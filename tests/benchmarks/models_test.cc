@@ -1,5 +1,4 @@
 // One row per model that people run, with its window, cap, sinks or slopes.
-
 #include "benchmarks/models.h"
 
 #include <gtest/gtest.h>
