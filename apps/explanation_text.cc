@@ -149,7 +149,7 @@ std::string TableOf(const Explanation& explanation,
                     const DeviceProfile& profile) {
   std::string text = absl::StrCat(DescribeProfile(profile),
                                   DescribeShape(explanation.chosen), "\n");
-  absl::StrAppendFormat(&text, "  %-9s %6s  %-16s %-11s %8s %6s %8s %9s %12s\n",
+  absl::StrAppendFormat(&text, "  %-9s %6s  %-26s %-11s %8s %6s %8s %9s %12s\n",
                         "variant", "splits", "instance", "reduction", "CTAs",
                         "slots", "waves", "KV MB", "predicted us");
   const std::vector<const Candidate*> rows = BestPerSplits(explanation);
@@ -159,7 +159,7 @@ std::string TableOf(const Explanation& explanation,
     const std::string predicted =
         Fits(plan) ? absl::StrFormat("%.1f", plan.predicted_us) : "-";
     absl::StrAppendFormat(
-        &text, "%s %-9s %6d  %-16s %-11s %8d %6d %8.2f %9.2f %12s  %s\n",
+        &text, "%s %-9s %6d  %-26s %-11s %8d %6d %8.2f %9.2f %12s  %s\n",
         is_chosen ? ">" : " ", NameOf(plan.variant), plan.num_splits,
         NameOf(plan.instance), NameOf(plan.reduction), plan.num_ctas,
         int64_t{profile.num_units} * plan.resident_ctas, plan.waves,
