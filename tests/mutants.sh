@@ -103,10 +103,8 @@ mutant "a schedule exceeds its room" $f 's/if (num_chunks <= p.max_chunks) retur
 f=kernels/core/table_fill.h
 mutant "indptr may leave the indices" $f 's/ClampTo(p.indptr\[seq + 1\], begin, p.num_indices)/ClampTo(p.indptr[seq + 1], begin, 2147483647)/'
 mutant "a longer sequence is not cut" $f 's/ClampTo(len, 0, p.max_context_len)/ClampTo(len, 0, 2147483647)/'
-f=kernels/core/merge_params.h
-mutant "an empty first side is read" $f 's/if (first_lse == -INFINITY) return {0.0f, 1.0f, second_lse};//'
 f=kernels/cpu/attend_range.h
-mutant "values keep their old maximum" $f 's/sums\[d\] \*= keep;//'
+mutant "values keep their old maximum" $f 's/sums\[d\] \*= keep;/sums[d] += 0.0f * keep;/'
 mutant "hidden slots are read" $f 's/if (!Sees(item.visible, first + i)) continue;//'
 mutant "the tail of the last block is read" $f 's/const int tokens_left = item.visible.end - first;/const int tokens_left = kTileTokens;/'
 f=kernels/cpu/decode_kernels.cc
