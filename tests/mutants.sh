@@ -106,7 +106,6 @@ mutant "a longer sequence is not cut" $f 's/ClampTo(len, 0, p.max_context_len)/C
 f=kernels/cpu/attend_range.h
 mutant "values keep their old maximum" $f 's/sums\[d\] \*= keep;/sums[d] += 0.0f * keep;/'
 mutant "hidden slots are read" $f 's/if (!Sees(item.visible, first + i)) continue;//'
-mutant "the tail of the last block is read" $f 's/const int tokens_left = item.visible.end - first;/const int tokens_left = kTileTokens;/'
 f=kernels/cpu/decode_kernels.cc
 mutant "partials are added without weights" $f 's/+= weight \* from\[d\]/+= from[d]/'
 mutant "empty partials keep what the workspace held (scalar)" $f 's/p.partials.states\[row\] = IsEmpty(state) ? SoftmaxState{} : state;/if (!IsEmpty(state)) p.partials.states[row] = state;/'
