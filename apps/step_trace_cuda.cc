@@ -61,8 +61,7 @@ class Step {
     reduce_.Begin(stream_);
     if (is_split) {
       PAGED_RETURN_IF_ERROR(FromCuda(
-          LaunchReduceSplits(launch_.params, stream_),
-          "reduction kernel"));
+          LaunchReduceSplits(launch_.params, stream_), "reduction kernel"));
     }
     reduce_.End(stream_);
     return absl::OkStatus();

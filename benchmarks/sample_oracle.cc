@@ -8,6 +8,7 @@
 #include "kernels/core/dtype.h"
 #include "kernels/core/hash.h"
 #include "kernels/core/score_rules.h"
+#include "paged/internal/lower.h"
 
 namespace paged::benchmarks {
 
@@ -17,19 +18,6 @@ float SlopeOf(int q_head) {
 float SinkOf(int q_head) { return static_cast<float>(q_head % 5) - 2.0f; }
 
 namespace {
-
-ElementKind ElementOf(DType dtype) {
-  switch (dtype) {
-    case DType::kFp8E4M3:
-      return ElementKind::kE4M3;
-    case DType::kFp8E5M2:
-      return ElementKind::kE5M2;
-    case DType::kInt8:
-      return ElementKind::kInt8;
-    default:
-      return ElementKind::kF32;
-  }
-}
 
 // Scores of one row before their softmax, over the tokens that it sees.
 std::vector<double> ScoresOf(const BenchShape& shape, int q_head, int position,
@@ -61,7 +49,7 @@ SampleRow ComputeSample(const BenchShape& shape, const BenchTables& tables,
     const int64_t token = block * shape.block_size + t % shape.block_size;
     return (token * shape.num_kv_heads + kv_head) * dim;
   };
-  const ElementKind element = ElementOf(shape.dtype);
+  const ElementKind element = internal::KindOf(shape.dtype);
 
   const int q_token = q_head % shape.rules.q_len;
   SampleRow sample = {.row = (int64_t{seq} * shape.rules.q_len + q_token) *
