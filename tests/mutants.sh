@@ -98,7 +98,7 @@ f=kernels/core/append_params.h
 mutant "slot -1 is written" $f 's/if (place < 0 || place >= p.num_slots) return {};/if (place >= p.num_slots) return {};/'
 mutant "slots past the pool are written" $f 's/if (place < 0 || place >= p.num_slots) return {};/if (place < 0 || place > p.num_slots) return {};/'
 f=kernels/core/schedule.h
-mutant "chunks leave gaps" $f 's/const int first = rank \* share + (rank < larger ? rank : larger);/const int first = rank * share + rank;/'
+mutant "chunks leave gaps" $f 's/const int first = rank \* cut.share + (rank < cut.larger ? rank : cut.larger);/const int first = rank * cut.share + rank;/'
 mutant "a schedule exceeds its room" $f 's/if (num_chunks <= p.max_chunks) return rung;/if (num_chunks <= p.max_chunks + 1) return rung;/'
 f=kernels/core/table_fill.h
 mutant "indptr may leave the indices" $f 's/ClampTo(p.indptr\[seq + 1\], begin, p.num_indices)/ClampTo(p.indptr[seq + 1], begin, 2147483647)/'

@@ -7,9 +7,9 @@
 // that small ones fill what the large ones leave; sizes within a quarter of an
 // octave count as equal and keep the order of the sequences.
 //
-// MakeSchedule is the specification, in one thread. The CUDA kernel
-// (kernels/cuda/make_schedule.cu) does the same steps side by side and gives
-// the same list.
+// MakeSchedule is the specification, in one thread. The CUDA kernels
+// (kernels/cuda/make_schedule.cu) do the same steps side by side and give the
+// same list.
 #ifndef PAGED_KERNELS_CORE_SCHEDULE_H_
 #define PAGED_KERNELS_CORE_SCHEDULE_H_
 
@@ -47,13 +47,14 @@ constexpr int RungOf(int tiles) {
   return rung;
 }
 
-// Chunks of a sequence of `num_tiles`; at least 1.
+// Chunks of a sequence of `num_tiles`; at least 1, and one more each time that
+// a whole chunk lies before the last tile.
 PAGED_HD constexpr int CountChunks(int num_tiles, int rung) {
   if (num_tiles == 0 || rung >= kWholeRung) return 1;
-  const uint32_t tiles = static_cast<uint32_t>(num_tiles);
-  const int shift = rung / 2 + (rung % 2 == 0 ? 1 : 0);
-  const uint32_t pieces = (tiles + (1u << shift) - 1) >> shift;
-  return static_cast<int>(rung % 2 == 0 ? pieces : (pieces + 2) / 3);
+  const uint32_t before_last = static_cast<uint32_t>(num_tiles) - 1;
+  const uint32_t whole = rung % 2 == 0 ? before_last >> (rung / 2 + 1)
+                                       : before_last / 3 >> (rung / 2);
+  return 1 + static_cast<int>(whole);
 }
 
 // Sizes of chunks, four to an octave; bucket 0 holds the largest.
@@ -75,38 +76,39 @@ PAGED_HD inline int BucketOf(int chunk_tiles) {
   return kNumBuckets - 1 - (octave * 4 + quarter - 4);
 }
 
-// How a sequence is cut at a rung.
+// A sequence cut into equal chunks; the first ones have the tile more.
 struct SequenceCut {
   int context_len;
-  int num_tiles;
   int num_chunks;
+  int share;   // tiles of each chunk
+  int larger;  // chunks that have one more
 
   // Of its largest chunk.
-  PAGED_HD int chunk_tiles() const {
-    return (num_tiles + num_chunks - 1) / num_chunks;
-  }
+  PAGED_HD int chunk_tiles() const { return share + (larger > 0 ? 1 : 0); }
   // Partials that it leaves.
   PAGED_HD int num_partials() const { return num_chunks > 1 ? num_chunks : 0; }
 };
 
-PAGED_HD inline SequenceCut CutSequence(const ScheduleParams& p, int seq,
-                                        int rung) {
-  const int context_len =
-      ClampContextLen(p.context_lens[seq], p.max_context_len);
-  const int num_tiles = NumTiles(context_len);
-  return {context_len, num_tiles, CountChunks(num_tiles, rung)};
+PAGED_HD inline int ContextLenAt(const ScheduleParams& p, int seq) {
+  return ClampContextLen(p.context_lens[seq], p.max_context_len);
 }
 
-// Chunk `rank` of a sequence; the first ones have the tile more.
+// How a sequence is cut at a rung. Most are one chunk, and divide nothing.
+PAGED_HD inline SequenceCut CutAt(int context_len, int rung) {
+  const int num_tiles = NumTiles(context_len);
+  const int num_chunks = CountChunks(num_tiles, rung);
+  const int share = num_chunks == 1 ? num_tiles : num_tiles / num_chunks;
+  return {context_len, num_chunks, share, num_tiles - share * num_chunks};
+}
+
+// Chunk `rank` of a sequence.
 PAGED_HD inline Chunk ChunkOf(const SequenceCut& cut, int seq, int rank,
                               int first_partial) {
-  const int share = cut.num_tiles / cut.num_chunks;
-  const int larger = cut.num_tiles - share * cut.num_chunks;
-  const int first = rank * share + (rank < larger ? rank : larger);
+  const int first = rank * cut.share + (rank < cut.larger ? rank : cut.larger);
   return {.seq = seq,
           .context_len = cut.context_len,
           .first_tile = first,
-          .last_tile = first + share + (rank < larger ? 1 : 0),
+          .last_tile = first + cut.share + (rank < cut.larger ? 1 : 0),
           .first_partial = first_partial,
           .rank = rank,
           .num_chunks = cut.num_chunks,
@@ -118,7 +120,7 @@ inline int ChooseRung(const ScheduleParams& p) {
   for (int rung = p.first_rung; rung < kWholeRung; ++rung) {
     int64_t num_chunks = 0;
     for (int seq = 0; seq < p.num_seqs; ++seq) {
-      num_chunks += CutSequence(p, seq, rung).num_chunks;
+      num_chunks += CountChunks(NumTiles(ContextLenAt(p, seq)), rung);
     }
     if (num_chunks <= p.max_chunks) return rung;
   }
@@ -129,7 +131,7 @@ inline void MakeSchedule(const ScheduleParams& p) {
   const int rung = ChooseRung(p);
   int32_t next_place[kNumBuckets + 1] = {};
   for (int seq = 0; seq < p.num_seqs; ++seq) {
-    const SequenceCut cut = CutSequence(p, seq, rung);
+    const SequenceCut cut = CutAt(ContextLenAt(p, seq), rung);
     next_place[BucketOf(cut.chunk_tiles()) + 1] += cut.num_chunks;
   }
   for (int b = 0; b < kNumBuckets; ++b) next_place[b + 1] += next_place[b];
@@ -137,7 +139,7 @@ inline void MakeSchedule(const ScheduleParams& p) {
 
   int32_t num_partials = 0;
   for (int seq = 0; seq < p.num_seqs; ++seq) {
-    const SequenceCut cut = CutSequence(p, seq, rung);
+    const SequenceCut cut = CutAt(ContextLenAt(p, seq), rung);
     int32_t& place = next_place[BucketOf(cut.chunk_tiles())];
     for (int rank = 0; rank < cut.num_chunks; ++rank) {
       p.schedule.chunks[place++] = ChunkOf(cut, seq, rank, num_partials);

@@ -66,7 +66,8 @@ cudaError_t PrepareDecodeKernel(const DecodeKernel& kernel);
 cudaError_t LaunchReduceSplits(const DecodeParams& params, cudaStream_t stream);
 cudaError_t PrepareReduceSplits(const DecodeParams& params);
 
-// Makes the list of chunks that decode kernels of the same lengths read.
+// Makes the list of chunks that decode kernels of the same lengths read;
+// cudaErrorInvalidValue for more than 2^26 chunks beyond one per sequence.
 cudaError_t LaunchMakeSchedule(const ScheduleParams& params,
                                cudaStream_t stream);
 cudaError_t PrepareMakeSchedule();

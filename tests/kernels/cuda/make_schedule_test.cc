@@ -63,11 +63,12 @@ TEST_F(CudaMakeScheduleTest, SmallBatchesMatchTheSpecification) {
   }
 }
 
-// Full and ragged warps, one turn of the CTA and many.
+// Full and ragged warps, at the bounds of each kernel, and one turn of the
+// warps and many.
 TEST_F(CudaMakeScheduleTest, LargeBatchesMatchTheSpecification) {
   std::mt19937 random(4);
-  for (int num_seqs :
-       {31, 32, 33, 127, 128, 129, 500, 1023, 1024, 1025, 2048, 5000, 65536}) {
+  for (int num_seqs : {31, 32, 33, 63, 64, 65, 127, 128, 255, 256, 257, 500,
+                       1023, 1024, 1025, 2048, 2049, 5000, 65536}) {
     for (int max_extra_chunks : {0, 1, 100, 8192}) {
       for (int max_context_len : {1000, 131072}) {
         const ScheduleCase c{.context_lens = RandomContextLens(random, num_seqs,
@@ -80,6 +81,26 @@ TEST_F(CudaMakeScheduleTest, LargeBatchesMatchTheSpecification) {
       }
     }
   }
+}
+
+// Where counts of chunks could pass 32 bits: the longest sequences, the
+// smallest chunks.
+TEST_F(CudaMakeScheduleTest, TheLongestSequencesMatchTheSpecification) {
+  for (int num_seqs : {64, 256, 1024, 4096}) {
+    const ScheduleCase c{
+        .context_lens = std::vector<int32_t>(num_seqs, INT32_MAX),
+        .max_context_len = INT32_MAX,
+        .first_rung = 0,
+        .max_extra_chunks = 100};
+    ASSERT_EQ(MakeOnCuda(c), MakeScheduleList(c)) << num_seqs << " sequences";
+  }
+}
+
+TEST_F(CudaMakeScheduleTest, RefusesRoomThatItCannotCount) {
+  ScheduleParams params;
+  params.num_seqs = 1;
+  params.max_chunks = 1 << 27;
+  EXPECT_EQ(LaunchMakeSchedule(params, nullptr), cudaErrorInvalidValue);
 }
 
 }  // namespace
