@@ -20,6 +20,8 @@ class TimedGraph:
     def __init__(self, call: Call, problem: Problem,
                  stream: torch.cuda.Stream) -> None:
         import torch
+        # The graph reads what the call holds: copies of K and V, metadata.
+        self._call = call
         self._num_calls = problem.shape.num_calls
         self._begin = torch.cuda.Event(enable_timing=True)
         self._end = torch.cuda.Event(enable_timing=True)
