@@ -34,10 +34,11 @@ constexpr char kAbout[] =
   batch       1, 2, ... 256 sequences
   splits      split_k with 1, 2, ... 64 splits beside the automatic choice
   block_size  1 to 256 tokens
-  group       1, 2, ... 16 q heads per kv head
+  group       1, 2, 3, ... 16 q heads per kv head
   grid        batch by context with forced splits: how good the choice is
+  every_batch 1, 2, 3, ... 256 sequences, the automatic choice alone; not of all
 
-All but batch and grid are repeated for each of --num_seqs. A row is written as
+All but batches and grid are repeated for each of --num_seqs. A row is written as
 soon as its shape is measured; Ctrl-C leaves a file that --resume goes on with.
 Each row is what paged bench would print; its --help says how it is measured.
 
@@ -48,7 +49,8 @@ FlagTable ScanFlagTable() {
   return SeveralPointsFlagTable({
       {"csv", "FILE", "where the rows go; needed"},
       {"over", "NAME,...",
-       "of context, batch, splits, block_size, group, grid, all (context)"},
+       "of context, batch, splits, block_size, group, grid, "
+       "every_batch, all (context)"},
       {"num_seqs", "N,...", "batch sizes (8,64)"},
       {"long", "", "contexts up to 131072"},
       {"resume", "", "keeps the rows of FILE and measures what it lacks"},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -46,6 +47,12 @@ std::vector<int> Doubling(int first, int last) {
   return values;
 }
 
+std::vector<int> From1To(int last) {
+  std::vector<int> values(static_cast<std::size_t>(last));
+  std::iota(values.begin(), values.end(), 1);
+  return values;
+}
+
 // A point for each value of a field, at each batch size.
 Points Over(const ScanRequest& request, const std::vector<int>& values,
             const std::vector<PointTier>& tiers,
@@ -76,6 +83,14 @@ Points OverBatch(ScanRequest request) {
       [](ShapeRequest& shape, int num_seqs) { shape.num_seqs = num_seqs; });
 }
 
+// Where a step of one sequence costs more than its bytes, if anywhere.
+Points OverEveryBatch(ScanRequest request) {
+  request.num_seqs = {1};
+  return Over(
+      request, From1To(256), TiersOf({Variant::kAuto}),
+      [](ShapeRequest& shape, int num_seqs) { shape.num_seqs = num_seqs; });
+}
+
 Points OverSplits(const ScanRequest& request) {
   return Over(request, {0}, ForcedSplits(Doubling(1, 64)),
               [](ShapeRequest&, int) {});
@@ -89,7 +104,7 @@ Points OverBlockSize(const ScanRequest& request) {
 }
 
 Points OverGroup(const ScanRequest& request) {
-  return Over(request, Doubling(1, 16), FastTiers(),
+  return Over(request, From1To(16), FastTiers(),
               [](ShapeRequest& shape, int group) {
                 shape.num_q_heads = shape.num_kv_heads * group;
               });
@@ -122,13 +137,18 @@ void Merge(BenchPoint point, Points& points) {
 struct Scan {
   const char* name;
   std::function<Points(const ScanRequest&)> points;
+  bool is_of_all = true;
 };
 
 const std::vector<Scan>& Scans() {
   static const auto* const scans = new std::vector<Scan>{
-      {"context", OverContext}, {"batch", OverBatch},
-      {"splits", OverSplits},   {"block_size", OverBlockSize},
-      {"group", OverGroup},     {"grid", OverGrid}};
+      {"context", OverContext},
+      {"batch", OverBatch},
+      {"splits", OverSplits},
+      {"block_size", OverBlockSize},
+      {"group", OverGroup},
+      {"grid", OverGrid},
+      {"every_batch", OverEveryBatch, /*is_of_all=*/false}};
   return *scans;
 }
 
@@ -145,7 +165,7 @@ absl::StatusOr<Points> ScanPoints(const ScanRequest& request) {
   for (const std::string& name : request.over) {
     bool is_known = false;
     for (const Scan& scan : Scans()) {
-      if (name != scan.name && name != "all") continue;
+      if (name != scan.name && (name != "all" || !scan.is_of_all)) continue;
       is_known = true;
       for (BenchPoint& point : scan.points(request)) {
         Merge(std::move(point), points);

@@ -25,6 +25,7 @@ constexpr int kWarmups = 3;
 bool HasTracedKernel(const DecodePlan& plan) {
   return plan.instance.kv_dtype == DType::kF16 &&
          plan.instance.head_dim == kTracedHeadDim &&
+         plan.instance.max_rows == kTracedRows && !plan.instance.is_general &&
          InstanceShape{plan.instance.warps, plan.instance.stages} ==
              kTracedShape &&
          (plan.reduction == Reduction::kNone ||
@@ -38,7 +39,8 @@ DecodeOptions TracedOptions(const PointTier& tier, const ShapeRequest& shape) {
     return options;
   }
   options.instance = InstanceChoice{.warps = kTracedShape.warps,
-                                    .stages = kTracedShape.stages};
+                                    .stages = kTracedShape.stages,
+                                    .max_rows = kTracedRows};
   options.reduction = Reduction::kSecondPass;
   if (tier.variant == Variant::kV1) options.reduction = Reduction::kAuto;
   return options;

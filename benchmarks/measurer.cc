@@ -13,7 +13,11 @@ DecodeOptions AutomaticOptions() {
 
 DecodeOptions OptionsOf(absl::string_view variant) {
   DecodeOptions options = AutomaticOptions();
-  options.variant = ParseVariant(variant).value();
+  if (variant == "invariant") {
+    options.batch_invariance = BatchInvariance::kOn;
+  } else {
+    options.variant = ParseVariant(variant).value();
+  }
   return options;
 }
 

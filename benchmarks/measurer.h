@@ -60,7 +60,8 @@ absl::Status RunCudaSweep(const std::string& path, const std::string& filter);
 // measurement's options start from.
 DecodeOptions AutomaticOptions();
 
-// What the variants of the rows ask of the planner. "gather" is no variant.
+// What the variants of the rows ask of the planner; "invariant" is the mode of
+// that name, all else left open. "gather" is no variant.
 DecodeOptions OptionsOf(absl::string_view variant);
 
 // A row with everything that its plan knows.

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "benchmarks/cuda/host_cost.h"
 #include "benchmarks/cuda/problem.h"
 #include "benchmarks/cuda/timing.h"
 #include "benchmarks/sample_oracle.h"
@@ -27,22 +28,31 @@ struct Contender {
 };
 
 // CUDA cores, which serve these, have no rings to gather through.
-bool HasGather(const BenchShape& shape) {
-  return shape.dtype != DType::kF32 && shape.head_dim <= 256;
+bool HasGather(const BenchShape& shape) { return shape.dtype != DType::kF32; }
+
+// Of a 16-bit or larger cache, without score rules.
+bool IsPlain(const BenchShape& shape) {
+  const BenchRules& rules = shape.rules;
+  return shape.model.empty() && SizeOf(shape.dtype) > 1 && rules.q_len == 1 &&
+         rules.window == 0 && rules.attention_chunk == 0 &&
+         rules.soft_cap == 0 && !rules.has_alibi && !rules.has_sink_logits;
 }
 
 std::vector<const char*> VariantsOf(const BenchShape& shape) {
   if (!shape.model.empty()) return {"auto"};
-  return {"v1", "split_k", "auto"};
+  if (!IsPlain(shape)) return {"v1", "split_k", "auto"};
+  return {"v1", "split_k", "auto", "invariant"};
 }
 
-// Where it is quick enough, and has the features.
+// Where it is quick enough.
 bool HasThrust(const BenchShape& shape) {
-  const BenchRules& rules = shape.rules;
-  return shape.model.empty() && shape.kv_bytes() <= kMaxThrustBytes &&
-         SizeOf(shape.dtype) > 1 && rules.q_len == 1 && rules.window == 0 &&
-         rules.attention_chunk == 0 && rules.soft_cap == 0 &&
-         !rules.has_alibi && !rules.has_sink_logits;
+  return IsPlain(shape) && shape.kv_bytes() <= kMaxThrustBytes;
+}
+
+// Where calls are quick enough for the host to be what they wait for.
+bool HasHostCost(const BenchShape& shape) {
+  constexpr int64_t kMostBytes = 5'000'000;
+  return IsPlain(shape) && shape.kv_bytes() <= kMostBytes;
 }
 
 int Attribute(cudaDeviceAttr attribute) {
@@ -69,6 +79,9 @@ class CudaMeasurer : public Measurer {
     for (const char* variant : VariantsOf(shape)) variants.push_back(variant);
     if (shape.is_ragged()) variants.push_back("schedule");
     if (HasThrust(shape)) variants.push_back("thrust");
+    if (HasHostCost(shape)) {
+      variants.insert(variants.end(), {"host_plan", "host_run"});
+    }
     return variants;
   }
 
@@ -146,6 +159,11 @@ void CudaMeasurer::MeasureWith(Cache cache, CudaProblem& problem,
   if (shape.is_ragged()) rows.push_back(MeasureSchedule(cache, problem));
   if (HasThrust(shape)) {
     rows.push_back(MeasureThrust(cache, problem, samples, gather_us));
+  }
+  if (HasHostCost(shape)) {
+    for (Row& row : MeasureHost(problem, *backend_, cache, stream_.get())) {
+      rows.push_back(std::move(row));
+    }
   }
 }
 

@@ -44,11 +44,15 @@ struct AppendPlace {
   int slot = 0;
 };
 
+// Of an entry of slot_mapping.
+PAGED_HD inline AppendPlace PlaceOfEntry(const AppendParams& p, int64_t entry) {
+  if (entry < 0 || entry >= p.num_slots) return {};
+  const int64_t block = entry / p.block_size;
+  return {true, block, static_cast<int>(entry - block * p.block_size)};
+}
+
 PAGED_HD inline AppendPlace PlaceOfToken(const AppendParams& p, int64_t token) {
-  const int64_t place = p.slot_mapping[token];
-  if (place < 0 || place >= p.num_slots) return {};
-  const int64_t block = place / p.block_size;
-  return {true, block, static_cast<int>(place - block * p.block_size)};
+  return PlaceOfEntry(p, p.slot_mapping[token]);
 }
 
 // Elements from `rows` to a row.

@@ -7,10 +7,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 
 #include "kernels/core/dtype.h"
-#include "kernels/core/instance_registers.h"
 #include "kernels/core/partition.h"
 
 namespace paged {
@@ -30,17 +28,24 @@ struct InstanceShape {
 enum class InstanceKind : uint8_t {
   kPlain,      // tensor cores; heads of exactly its dimensions, no score rules
   kGeneral,    // tensor cores; heads up to its dimensions, all score rules
-  kWide,       // the same for twice as many rows, which read a tile once
   kCudaCores,  // the same in float32, for every dtype of queries
 };
+
+// Rows of an item, which read a tile once. An mma has 16 rows and 8 columns:
+// up to 8 rows of Q are its columns, and the tokens its rows; more are its
+// rows.
+inline constexpr int kNarrowRows = kMmaRows / 2;
+inline constexpr int kWideRows = 2 * kMmaRows;
 
 struct InstanceConfig {
   ElementKind element = ElementKind::kF16;  // of the cache
   InstanceKind kind = InstanceKind::kPlain;
+  // Of an item. CUDA cores keep four dimensions of each in registers for every
+  // 128.
+  int max_rows = kMmaRows;
   int key_dim = 0;
   int value_dim = 0;
   InstanceShape shape;
-  int registers_per_thread = 0;  // on sm_90
 
   friend constexpr bool operator==(const InstanceConfig&,
                                    const InstanceConfig&) = default;
@@ -52,13 +57,6 @@ struct InstanceConfig {
   }
   constexpr bool has_byte_elements() const { return BytesOf(element) == 1; }
 
-  // Rows of an item. CUDA cores keep four dimensions of each in registers for
-  // every 128.
-  constexpr int max_rows() const {
-    return kind == InstanceKind::kWide        ? 2 * kMmaRows
-           : kind == InstanceKind::kCudaCores ? kMmaRows / 2
-                                              : kMmaRows;
-  }
   // Tiles of a stage: as many bytes of small elements as of others, since it
   // is by the stage that a warp waits and looks for a new maximum.
   static constexpr int TilesPerStage(int element_bytes, int key_dim) {
@@ -88,13 +86,18 @@ struct InstanceConfig {
   constexpr int ring_bytes() const {
     return shape.warps * shape.stages * stage_bytes();
   }
-  // What the warps leave of each row for their merge, with eight floats of
-  // padding, and behind it what a CTA leaves for its cluster.
+  // Floats from a row that a warp leaves for the merge to the next: the padding
+  // puts what its lanes store at once into different banks.
+  constexpr int merge_stride() const {
+    return value_dim + (max_rows == kNarrowRows ? 4 : 8);
+  }
+  // What the warps leave of each row for their merge, and behind it what a CTA
+  // leaves for its cluster.
   constexpr int warp_merge_bytes() const {
-    return shape.warps * max_rows() * ((value_dim + 8) * 4 + 8);
+    return shape.warps * max_rows * (merge_stride() * 4 + 8);
   }
   constexpr int merge_bytes() const {
-    return warp_merge_bytes() + max_rows() * (value_dim * 4 + 8);
+    return warp_merge_bytes() + max_rows * (value_dim * 4 + 8);
   }
   // The rings, whose bytes the merges use again.
   constexpr int work_bytes() const {
@@ -104,11 +107,11 @@ struct InstanceConfig {
   // cores keep Q in float32, and each warp the weights of a tile.
   constexpr int query_bytes() const {
     if (!has_tensor_cores()) {
-      return max_rows() * (key_dim + 4) * 4 +
-             shape.warps * (kTileTokens + 1) * max_rows() * 4;
+      return max_rows * (key_dim + 4) * 4 +
+             shape.warps * (kTileTokens + 1) * max_rows * 4;
     }
-    return max_rows() * RowBytes(key_dim, 2) +
-           (has_byte_elements() ? max_rows() * 4 : 0);
+    return max_rows * RowBytes(key_dim, 2) +
+           (has_byte_elements() ? max_rows * 4 : 0);
   }
   constexpr int shared_bytes() const { return work_bytes() + query_bytes(); }
 };
@@ -116,7 +119,7 @@ struct InstanceConfig {
 // Every shape that some instance has.
 inline constexpr std::array kInstanceShapes = {
     InstanceShape{4, 2}, InstanceShape{4, 3}, InstanceShape{8, 2},
-    InstanceShape{8, 3}, InstanceShape{4, 1}};
+    InstanceShape{8, 3}, InstanceShape{4, 1}, InstanceShape{2, 3}};
 
 namespace instance_list {
 
@@ -131,53 +134,71 @@ inline constexpr InstanceShape kAll[] = {{4, 2}, {4, 3}, {8, 2}, {8, 3}};
 inline constexpr InstanceShape kFew[] = {{4, 2}, {8, 2}};
 // Two CTAs on an SM, where rings are padded and registers would let a third in.
 inline constexpr InstanceShape kPadded[] = {{4, 3}, {8, 2}};
+// The same, of up to eight rows, of all of which a third would fit.
+inline constexpr InstanceShape kDeep[] = {{4, 3}, {8, 2}, {8, 3}};
 // A ring of eight warps would not fit.
 inline constexpr InstanceShape kLarge[] = {{4, 2}, {4, 3}};
 inline constexpr InstanceShape kOne[] = {{4, 2}};
+// Nor would one of four.
+inline constexpr InstanceShape kHuge[] = {{2, 3}};
+
+struct Family {
+  ElementKind element;
+  InstanceKind kind;
+  int max_rows;
+};
 
 template <std::size_t kShapes, typename Visit>
-constexpr void VisitShapes(ElementKind element, InstanceKind kind, Dims dims,
+constexpr void VisitShapes(Family family, Dims dims,
                            const InstanceShape (&shapes)[kShapes],
                            const Visit& visit) {
-  for (InstanceShape shape : shapes) visit(element, kind, dims, shape);
+  for (InstanceShape shape : shapes) visit(family, dims, shape);
 }
 
 template <typename Visit>
 constexpr void VisitOf16Bits(ElementKind element, const Visit& visit) {
-  constexpr InstanceKind kPlain = InstanceKind::kPlain;
-  constexpr InstanceKind kGeneral = InstanceKind::kGeneral;
-  VisitShapes(element, kPlain, {64, 64}, kAll, visit);
-  VisitShapes(element, kPlain, {128, 128}, kAll, visit);
-  VisitShapes(element, kPlain, {80, 80}, kPadded, visit);
-  VisitShapes(element, kPlain, {96, 96}, kPadded, visit);
-  VisitShapes(element, kPlain, {112, 112}, kPadded, visit);
-  VisitShapes(element, kPlain, {192, 128}, kFew, visit);
-  VisitShapes(element, kPlain, {192, 192}, kLarge, visit);
-  VisitShapes(element, kPlain, {256, 256}, kLarge, visit);
-  VisitShapes(element, kGeneral, {64, 64}, kFew, visit);
-  VisitShapes(element, kGeneral, {128, 128}, kFew, visit);
-  VisitShapes(element, kGeneral, {192, 192}, kOne, visit);
-  VisitShapes(element, kGeneral, {256, 256}, kOne, visit);
-  VisitShapes(element, InstanceKind::kWide, {64, 64}, kFew, visit);
-  VisitShapes(element, InstanceKind::kWide, {128, 128}, kFew, visit);
+  const Family narrow = {element, InstanceKind::kPlain, kNarrowRows};
+  VisitShapes(narrow, {64, 64}, kAll, visit);
+  VisitShapes(narrow, {128, 128}, kDeep, visit);
+  VisitShapes(narrow, {512, 512}, kHuge, visit);
+  const Family narrow_general = {element, InstanceKind::kGeneral, kNarrowRows};
+  VisitShapes(narrow_general, {512, 512}, kHuge, visit);
+  const Family plain = {element, InstanceKind::kPlain, kMmaRows};
+  VisitShapes(plain, {64, 64}, kFew, visit);
+  VisitShapes(plain, {128, 128}, kAll, visit);
+  VisitShapes(plain, {80, 80}, kPadded, visit);
+  VisitShapes(plain, {96, 96}, kPadded, visit);
+  VisitShapes(plain, {112, 112}, kPadded, visit);
+  VisitShapes(plain, {192, 128}, kFew, visit);
+  VisitShapes(plain, {192, 192}, kLarge, visit);
+  VisitShapes(plain, {256, 256}, kLarge, visit);
+  const Family general = {element, InstanceKind::kGeneral, kMmaRows};
+  VisitShapes(general, {64, 64}, kFew, visit);
+  VisitShapes(general, {128, 128}, kFew, visit);
+  VisitShapes(general, {192, 192}, kOne, visit);
+  VisitShapes(general, {256, 256}, kOne, visit);
+  const Family wide = {element, InstanceKind::kGeneral, kWideRows};
+  VisitShapes(wide, {64, 64}, kFew, visit);
+  VisitShapes(wide, {128, 128}, kFew, visit);
 }
 
 template <typename Visit>
 constexpr void VisitOf8Bits(ElementKind element, const Visit& visit) {
-  constexpr InstanceKind kPlain = InstanceKind::kPlain;
-  constexpr InstanceKind kGeneral = InstanceKind::kGeneral;
+  const Family narrow = {element, InstanceKind::kPlain, kNarrowRows};
+  const Family narrow_general = {element, InstanceKind::kGeneral, kNarrowRows};
+  const Family plain = {element, InstanceKind::kPlain, kMmaRows};
+  const Family general = {element, InstanceKind::kGeneral, kMmaRows};
   if (element == ElementKind::kE4M3) {
-    VisitShapes(element, kPlain, {64, 64}, kFew, visit);
-    VisitShapes(element, kPlain, {128, 128}, kAll, visit);
-  } else if (element == ElementKind::kInt8) {
-    VisitShapes(element, kPlain, {128, 128}, kFew, visit);
-  } else {
-    // {4, 2} spills where three CTAs are to fit an SM.
-    VisitShapes(element, kPlain, {128, 128}, kPadded, visit);
+    VisitShapes(narrow, {64, 64}, kFew, visit);
+    VisitShapes(plain, {64, 64}, kFew, visit);
   }
-  VisitShapes(element, kGeneral, {64, 64}, kFew, visit);
-  VisitShapes(element, kGeneral, {128, 128}, kFew, visit);
-  VisitShapes(element, kGeneral, {256, 256}, kOne, visit);
+  VisitShapes(narrow, {128, 128}, kAll, visit);
+  VisitShapes(narrow_general, {512, 512}, kHuge, visit);
+  // {4, 2} spills where three CTAs are to fit an SM.
+  VisitShapes(plain, {128, 128}, kPadded, visit);
+  VisitShapes(general, {64, 64}, kFew, visit);
+  VisitShapes(general, {128, 128}, kFew, visit);
+  VisitShapes(general, {256, 256}, kOne, visit);
 }
 
 template <typename Visit>
@@ -193,15 +214,15 @@ constexpr void VisitAll(const Visit& visit) {
        {ElementKind::kF16, ElementKind::kBF16, ElementKind::kF32,
         ElementKind::kE4M3, ElementKind::kE5M2, ElementKind::kInt8}) {
     for (int dim : {128, 512}) {
-      visit(element, InstanceKind::kCudaCores, Dims{dim, dim},
-            InstanceShape{4, 1});
+      visit(Family{element, InstanceKind::kCudaCores, kNarrowRows},
+            Dims{dim, dim}, InstanceShape{4, 1});
     }
   }
 }
 
 constexpr std::size_t Count() {
   std::size_t count = 0;
-  VisitAll([&](ElementKind, InstanceKind, Dims, InstanceShape) { ++count; });
+  VisitAll([&](Family, Dims, InstanceShape) { ++count; });
   return count;
 }
 
@@ -209,13 +230,11 @@ constexpr std::size_t Count() {
 
 inline constexpr auto kInstances = [] {
   std::array<InstanceConfig, instance_list::Count()> all{};
-  static_assert(std::size(kInstanceRegisters) == instance_list::Count());
   std::size_t i = 0;
-  instance_list::VisitAll([&](ElementKind element, InstanceKind kind,
+  instance_list::VisitAll([&](instance_list::Family family,
                               instance_list::Dims dims, InstanceShape shape) {
-    all[i] = {element,    kind,  dims.key,
-              dims.value, shape, kInstanceRegisters[i]};
-    ++i;
+    all[i++] = {family.element, family.kind, family.max_rows,
+                dims.key,       dims.value,  shape};
   });
   return all;
 }();

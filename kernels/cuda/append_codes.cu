@@ -2,16 +2,18 @@
 // stores.
 //
 // Grid    x: groups of lanes over rows (token, kv head); y: keys, values.
-// Group   kRowsPerGroup rows; as many lanes, a power of two, as a row has
-//         pieces, up to a warp.
+// Group   a few rows, of 64 bytes in a lane; as many lanes, a power of two, as
+//         a row has pieces, up to a warp.
 // Lane    its first piece of each row is loaded before any is converted, so
 //         that enough bytes are on their way. Rows of more pieces than lanes
 //         are read again, from the first cache.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
+#include <type_traits>
 
 #include "kernels/core/quantise.h"
 #include "kernels/cuda/append_codes.h"
@@ -22,8 +24,7 @@ namespace paged {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kRowsPerGroup = 4;
-constexpr int kWidePiece = 8;  // elements
+constexpr int kLaneBytes = 64;
 
 // As a load or a store wants it.
 template <typename Element, int kWidth>
@@ -45,6 +46,47 @@ template <>
 __device__ __forceinline__ BFloat16 Encode<BFloat16>(float x) {
   return {__bfloat16_as_ushort(__float2bfloat16_rn(x))};
 }
+
+// ToFloat likewise.
+template <typename Source>
+__device__ __forceinline__ float Decode(Source x) {
+  return ToFloat(x);
+}
+template <>
+__device__ __forceinline__ float Decode<Half>(Half x) {
+  return __half2float(__ushort_as_half(x.bits));
+}
+
+// value / scale, rounded as the division rounds, by two multiplications and a
+// correction that is exact (Markstein, 1990: the reciprocal is the rounded one,
+// and no step leaves the normal numbers).
+class Divisor {
+ public:
+  __device__ __forceinline__ explicit Divisor(float scale)
+      : scale_(scale), inverse_(1.0f / scale) {}
+
+  // Whether that holds for values of these magnitudes, zeros left out.
+  __device__ __forceinline__ bool IsExactFor(float smallest,
+                                             float largest) const {
+    const float magnitude = fabsf(scale_);
+    return magnitude >= kLeast && magnitude <= kMost && smallest >= kLeast &&
+           largest <= kMost;
+  }
+
+  __device__ __forceinline__ float operator()(float value) const {
+    const float quotient = value * inverse_;
+    // A zero keeps its sign.
+    return copysignf(fmaf(fmaf(-quotient, scale_, value), inverse_, quotient),
+                     quotient);
+  }
+
+ private:
+  static constexpr float kLeast = 0x1p-60f;
+  static constexpr float kMost = 0x1p60f;
+
+  float scale_;
+  float inverse_;
+};
 
 template <typename Code>
 __device__ __forceinline__ void EncodePair(float first, float second,
@@ -83,13 +125,12 @@ struct CodeRow {
   int kv_head = 0;
 };
 
+// `entry` is the token's in slot_mapping, or negative where there is no token.
 template <typename Source, typename Code, int kWidth>
-__device__ CodeRow<Source, Code, kWidth> RowOf(const AppendParams& p,
-                                               const AppendTensor& tensor,
-                                               int64_t row) {
-  const int64_t token = row / p.num_kv_heads;
-  if (token >= p.num_tokens) return {};
-  const AppendPlace place = PlaceOfToken(p, token);
+__device__ __forceinline__ CodeRow<Source, Code, kWidth> RowOf(
+    const AppendParams& p, const AppendTensor& tensor, int64_t row,
+    int64_t token, int64_t entry) {
+  const AppendPlace place = PlaceOfEntry(p, entry);
   if (!place.is_named) return {};
   const int kv_head = static_cast<int>(row - token * p.num_kv_heads);
   return {reinterpret_cast<const Piece<Source, kWidth>*>(
@@ -102,25 +143,64 @@ __device__ CodeRow<Source, Code, kWidth> RowOf(const AppendParams& p,
 }
 
 template <typename Source, int kWidth>
-__device__ float LargestOf(const Piece<Source, kWidth>& piece) {
+__device__ __forceinline__ void Decode(const Piece<Source, kWidth>& piece,
+                                       float (&values)[kWidth]) {
+#pragma unroll
+  for (int i = 0; i < kWidth; ++i) values[i] = Decode(piece.elements[i]);
+}
+
+// NaN is left out.
+template <int kWidth>
+__device__ __forceinline__ float LargestOf(const float (&values)[kWidth]) {
   float largest = 0.0f;
 #pragma unroll
+  for (int i = 0; i < kWidth; ++i) largest = fmaxf(largest, fabsf(values[i]));
+  return largest;
+}
+
+// The same of what is finite.
+template <typename Source, int kWidth>
+__device__ __forceinline__ float LargestFiniteOf(
+    const Piece<Source, kWidth>& piece) {
+  float values[kWidth];
+  Decode(piece, values);
+  float largest = LargestOf(values);
+  if (largest <= kLargestFinite) return largest;
+  largest = 0.0f;
+#pragma unroll
   for (int i = 0; i < kWidth; ++i) {
-    largest = fmaxf(largest, FiniteMagnitude(ToFloat(piece.elements[i])));
+    largest = fmaxf(largest, FiniteMagnitude(values[i]));
   }
   return largest;
 }
 
-template <typename Code, typename Source, int kWidth>
-__device__ Piece<Code, kWidth> Converted(const Piece<Source, kWidth>& piece,
-                                         float scale) {
-  float values[kWidth];
+template <typename Source, int kWidth>
+__device__ __forceinline__ float SmallestOf(const float (&values)[kWidth]) {
+  // No number of fp16 is too small for a Divisor.
+  if constexpr (std::is_same_v<Source, Half>) return 1.0f;
+  float smallest = 1.0f;
 #pragma unroll
-  for (int i = 0; i < kWidth; ++i) values[i] = ToFloat(piece.elements[i]);
+  for (int i = 0; i < kWidth; ++i) {
+    if (values[i] != 0.0f) smallest = fminf(smallest, fabsf(values[i]));
+  }
+  return smallest;
+}
+
+template <typename Code, typename Source, int kWidth>
+__device__ __forceinline__ Piece<Code, kWidth> Converted(
+    const Piece<Source, kWidth>& piece, float scale) {
+  float values[kWidth];
+  Decode(piece, values);
   // A division that changes nothing costs more than the rest.
   if (scale != 1.0f) {
+    const Divisor divide(scale);
+    if (divide.IsExactFor(SmallestOf<Source>(values), LargestOf(values))) {
 #pragma unroll
-    for (int i = 0; i < kWidth; ++i) values[i] = values[i] / scale;
+      for (int i = 0; i < kWidth; ++i) values[i] = divide(values[i]);
+    } else {
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i) values[i] = values[i] / scale;
+    }
   }
   Piece<Code, kWidth> codes;
   if constexpr (kWidth == 1) {
@@ -134,21 +214,41 @@ __device__ Piece<Code, kWidth> Converted(const Piece<Source, kWidth>& piece,
   return codes;
 }
 
+// Rows of a group.
+template <typename Source, int kWidth>
+inline constexpr int kRows = std::clamp<int>(kLaneBytes /
+                                                 (sizeof(Source) * kWidth),
+                                             1, 4);
+
 template <typename Source, typename Code, int kWidth>
 __global__ void __launch_bounds__(kThreads)
     AppendCodesKernel(const __grid_constant__ AppendParams p,
                       int lanes_per_row) {
+  constexpr int kRowsPerGroup = kRows<Source, kWidth>;
   const AppendTensor& tensor = blockIdx.y == 0 ? p.key : p.value;
   const int num_pieces = tensor.head_dim / kWidth;
-  const int64_t thread = int64_t{blockIdx.x} * kThreads + threadIdx.x;
-  const int64_t group = thread / lanes_per_row;
-  const int lane = static_cast<int>(thread - group * lanes_per_row);
+  const int groups_per_cta = kThreads / lanes_per_row;
+  const int64_t group = int64_t{blockIdx.x} * groups_per_cta +
+                        static_cast<int>(threadIdx.x) / lanes_per_row;
+  const int lane = static_cast<int>(threadIdx.x) % lanes_per_row;
 
+  // All entries are on their way before one is looked at, and all rows before
+  // one is converted.
+  int64_t tokens[kRowsPerGroup];
+  int64_t entries[kRowsPerGroup];
+#pragma unroll
+  for (int i = 0; i < kRowsPerGroup; ++i) {
+    tokens[i] = (group * kRowsPerGroup + i) / p.num_kv_heads;
+    const int64_t loaded = min(tokens[i], int64_t{p.num_tokens} - 1);
+    entries[i] = p.slot_mapping[loaded];
+    if (tokens[i] != loaded) entries[i] = -1;
+  }
   CodeRow<Source, Code, kWidth> rows[kRowsPerGroup];
   Piece<Source, kWidth> first[kRowsPerGroup] = {};
 #pragma unroll
   for (int i = 0; i < kRowsPerGroup; ++i) {
-    rows[i] = RowOf<Source, Code, kWidth>(p, tensor, group * kRowsPerGroup + i);
+    rows[i] = RowOf<Source, Code, kWidth>(p, tensor, group * kRowsPerGroup + i,
+                                          tokens[i], entries[i]);
     if (rows[i].source != nullptr && lane < num_pieces) {
       first[i] = rows[i].source[lane];
     }
@@ -159,9 +259,9 @@ __global__ void __launch_bounds__(kThreads)
     const int end = rows[i].source == nullptr ? 0 : num_pieces;
     float scale = HeadScale(tensor.scales, rows[i].kv_head);
     if (tensor.row_scales != nullptr) {
-      float amax = LargestOf(first[i]);
+      float amax = LargestFiniteOf(first[i]);
       for (int at = lane + lanes_per_row; at < end; at += lanes_per_row) {
-        amax = fmaxf(amax, LargestOf(rows[i].source[at]));
+        amax = fmaxf(amax, LargestFiniteOf(rows[i].source[at]));
       }
       for (int lanes = lanes_per_row / 2; lanes > 0; lanes /= 2) {
         amax = fmaxf(amax, __shfl_xor_sync(kAllLanes, amax, lanes));
@@ -181,9 +281,9 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// Whether every row, on both sides, is made of aligned wide pieces.
-template <typename Source, typename Code>
-bool IsWide(const AppendTensor& tensor) {
+// Whether every row, on both sides, is made of aligned pieces of this width.
+template <typename Source, typename Code, int kWidth>
+bool HasPieces(const AppendTensor& tensor) {
   uint64_t source = reinterpret_cast<uintptr_t>(tensor.rows);
   uint64_t target = reinterpret_cast<uintptr_t>(tensor.pool);
   for (int64_t stride : {tensor.token_stride, tensor.head_stride}) {
@@ -193,13 +293,14 @@ bool IsWide(const AppendTensor& tensor) {
                          tensor.layout.head_stride}) {
     target |= static_cast<uint64_t>(stride) * sizeof(Code);
   }
-  return tensor.head_dim % kWidePiece == 0 &&
-         source % alignof(Piece<Source, kWidePiece>) == 0 &&
-         target % alignof(Piece<Code, kWidePiece>) == 0;
+  return tensor.head_dim % kWidth == 0 &&
+         source % alignof(Piece<Source, kWidth>) == 0 &&
+         target % alignof(Piece<Code, kWidth>) == 0;
 }
 
 template <typename Source, typename Code, int kWidth>
 cudaError_t Launch(const AppendParams& p, cudaStream_t stream) {
+  constexpr int kRowsPerGroup = kRows<Source, kWidth>;
   const int dim =
       p.key.head_dim > p.value.head_dim ? p.key.head_dim : p.value.head_dim;
   int lanes_per_row = 1;
@@ -213,16 +314,32 @@ cudaError_t Launch(const AppendParams& p, cudaStream_t stream) {
                       lanes_per_row);
 }
 
+// In the widest pieces of these that all rows are made of; the last is 1.
+template <typename Source, typename Code, int kWidth, int... kNarrower>
+cudaError_t LaunchWidest(const AppendParams& p, cudaStream_t stream) {
+  if (kWidth == 1 || (HasPieces<Source, Code, kWidth>(p.key) &&
+                      HasPieces<Source, Code, kWidth>(p.value))) {
+    return Launch<Source, Code, kWidth>(p, stream);
+  }
+  if constexpr (sizeof...(kNarrower) > 0) {
+    return LaunchWidest<Source, Code, kNarrower...>(p, stream);
+  }
+  return cudaErrorInvalidValue;
+}
+
 }  // namespace
 
 cudaError_t LaunchAppendCodes(const AppendParams& p, cudaStream_t stream) {
   cudaError_t result = cudaSuccess;
   WithQueryElement(p.row_element, [&]<typename Source>(Source) {
     WithElement(p.pool_element, [&]<typename Code>(Code) {
-      const bool is_wide =
-          IsWide<Source, Code>(p.key) && IsWide<Source, Code>(p.value);
-      result = is_wide ? Launch<Source, Code, kWidePiece>(p, stream)
-                       : Launch<Source, Code, 1>(p, stream);
+      // What is done for a row is shared out among more elements where codes
+      // are small.
+      if constexpr (sizeof(Code) == 1) {
+        result = LaunchWidest<Source, Code, 16, 8, 1>(p, stream);
+      } else {
+        result = LaunchWidest<Source, Code, 8, 1>(p, stream);
+      }
     });
   });
   return result;

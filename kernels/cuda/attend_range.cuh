@@ -4,11 +4,10 @@
 //         neighbouring heads of the same tokens; blockIdx.y = split.
 // CTA     the rows of the item against the tiles of the item.
 // Warp    every kWarps-th tile, streamed through a ring of its own; all rows.
-// Lane    a fragment: rows lane / 4 and lane / 4 + 8 of each row group, columns
-//         by lane % 4.
+// Lane    a fragment: two rows of each row group (fragment_layout.cuh).
 // Shared  the rings of all warps (kv_ring.cuh), and the rows of Q; after the
-// loop
-//         the bytes of the rings hold each warp's accumulators for the merge.
+//         loop the bytes of the rings hold each warp's accumulators for the
+//         merge.
 //
 // Invariant of the loop: for each row, `max` is the largest score of the
 // warp's tiles so far, `sum` and `values` are the sums of exp2(score - max)
@@ -38,7 +37,10 @@ class WarpRange {
   static constexpr int kGroups = V::kRowGroups;
   using Math = TileMath<V>;
   using Element = typename Math::Element;
-  using Rules = std::conditional_t<V::kIsGeneral, LaneRules<kGroups>, TailRule>;
+  using Layout = typename V::Layout;
+  using Scores = paged::Scores<Layout>;
+  using Rules = std::conditional_t<V::kIsGeneral, LaneRules<Layout, kGroups>,
+                                   TailRule<Layout>>;
 
  public:
   // The query is in shared memory.
@@ -66,12 +68,12 @@ class WarpRange {
         Score(ring.At(t), scores[t]);
       } else {
 #pragma unroll
-        for (int g = 0; g < kGroups; ++g) MaskAll(scores[t][g]);
+        for (int g = 0; g < kGroups; ++g) MaskAll<Layout>(scores[t][g]);
       }
     }
 #pragma unroll
     for (int g = 0; g < kGroups; ++g) {
-      RaiseMax(scores, g, rows_[g], values_[g]);
+      RaiseMax<Layout>(scores, g, rows_[g], values_[g]);
     }
 #pragma unroll
     for (int t = 0; t < kTiles; ++t) {
@@ -84,7 +86,7 @@ class WarpRange {
   __device__ __forceinline__ void Store(int num_rows, MergeArea<V>& area) {
 #pragma unroll
     for (int g = 0; g < kGroups; ++g) {
-      SumOverLanes(rows_[g]);
+      SumOverLanes<Layout>(rows_[g]);
       area.Store(g, num_rows, rows_[g], values_[g]);
     }
   }
@@ -102,8 +104,9 @@ class WarpRange {
     Math::Score(query_, tile.keys, p_.key_dim, scores);
 #pragma unroll
     for (int g = 0; g < kGroups; ++g) {
-      Scale(scales_[g], scores[g]);
-      if (HasScales(p_.key_scales)) ScaleByToken(tile.scales, scores[g]);
+      Scale<Layout>(scales_[g], scores[g]);
+      if (HasScales(p_.key_scales))
+        ScaleByToken<Layout>(tile.scales, scores[g]);
       rules_.Apply(tile.index, g, scores[g]);
       if (HasScales(p_.value_scales)) {
         AddExponents(ValueScales(tile), scores[g]);
@@ -111,22 +114,23 @@ class WarpRange {
     }
   }
 
-  __device__ __forceinline__ TokenScales ValueScales(const Tile& tile) const {
-    TokenScales scales;
+  __device__ __forceinline__ TokenScales<Layout> ValueScales(
+      const Tile& tile) const {
+    TokenScales<Layout> scales;
     scales.Load(tile.scales + kTileTokens * 4);
     return scales;
   }
 
   __device__ __forceinline__ void AddValues(const Tile& tile,
                                             const Scores (&scores)[kGroups]) {
-    uint32_t weights[kGroups][4];
+    uint32_t weights[kGroups][Layout::kWeightWords];
 #pragma unroll
     for (int g = 0; g < kGroups; ++g) {
       if (HasScales(p_.value_scales)) {
-        WeighScaled<Element>(scores[g], ValueScales(tile), rows_[g],
-                             weights[g]);
+        WeighScaled<Layout, Element>(scores[g], ValueScales(tile), rows_[g],
+                                     weights[g]);
       } else {
-        Weigh<Element>(scores[g], rows_[g], weights[g]);
+        Weigh<Layout, Element>(scores[g], rows_[g], weights[g]);
       }
     }
     Math::AddValues(weights, tile.values, p_.value_dim, values_);

@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include "kernels/core/instance.h"
-#include "kernels/cuda/ptx.cuh"
+#include "kernels/cuda/fragment_layout.cuh"
 
 namespace paged {
 
@@ -75,9 +75,11 @@ struct DecodeInstance {
   static constexpr int kWarps = kConfig.shape.warps;
   static constexpr int kStages = kConfig.shape.stages;
   static constexpr int kThreads = kConfig.threads();
-  static constexpr int kMaxRows = kConfig.max_rows();
+  static constexpr int kMaxRows = kConfig.max_rows;
+  static constexpr bool kIsNarrow = kMaxRows == kNarrowRows;
+  using Layout = std::conditional_t<kIsNarrow, RowsOfTokens, RowsOfQuery>;
   // Products that the rows take, on tensor cores.
-  static constexpr int kRowGroups = kMaxRows / kMmaRows;
+  static constexpr int kRowGroups = kMaxRows / Layout::kRows;
   static constexpr int kTilesPerStage = kConfig.tiles_per_stage();
   static constexpr int kTileBytes = kConfig.tile_bytes();
   static constexpr int kStageBytes = kConfig.stage_bytes();
@@ -86,23 +88,23 @@ struct DecodeInstance {
   static constexpr int kSharedBytes = kConfig.shared_bytes();
 
   // Larger queries are loaded from shared memory for each tile.
-  static constexpr bool kKeepsQuery = kKeyDim * kRowGroups <= 192;
+  static constexpr bool kKeepsQuery = kKeyDim * kMaxRows <= 192 * kMmaRows;
 
   // CTAs that should fit an SM: as many as the 228 KB of shared memory of an
   // sm_90 hold (1 KB of each is the system's), as long as the 65,536 registers
-  // last. The accumulators and the query take 3 / 4 head_dim of a thread's;
-  // below head_dim + 40 the loop spills. Between the two a third CTA of 4 warps
-  // would fit at head_dim 128, and loses: 64 x 4096 with 8 kv heads are 1.3
-  // waves then instead of 1.9 (H200: 259.8 against 245.6 us). Rules of scores
-  // keep 32 more. Of bytes a third CTA hides the conversion.
+  // last. The accumulators and the query take 3 / 4 head_dim of a thread's for
+  // 16 rows; below head_dim + 40 the loop spills. Between the two a third CTA
+  // of 4 warps would fit at head_dim 128, and loses: 64 x 4096 with 8 kv heads
+  // are 1.3 waves then instead of 1.9 (H200: 259.8 against 245.6 us). Rules of
+  // scores keep 32 more. Of bytes a third CTA hides the conversion.
   static constexpr int kMinCtas = [] {
     const int by_shared = 228 * 1024 / (kSharedBytes + 1024);
-    const int registers = kHasTensorCores
-                              ? std::max(kKeyDim, kValueDim) * kRowGroups +
-                                    (kIsGeneral         ? 96
-                                     : kHasByteElements ? 40
-                                                        : 64)
-                              : kValueDim / 4 + 128;
+    const int registers =
+        kHasTensorCores ? std::max(kKeyDim, kValueDim) * kMaxRows / kMmaRows +
+                              (kIsGeneral         ? 96
+                               : kHasByteElements ? 40
+                                                  : 64)
+                        : kValueDim / 4 + 128;
     const int by_registers = 65536 / (registers * kThreads);
     return std::max(1, std::min(by_shared, by_registers));
   }();

@@ -11,6 +11,7 @@
 #include "kernels/cuda/decode_kernel.cuh"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/launch_kernel.cuh"
+#include "kernels/cuda/registry.h"
 
 namespace paged {
 
@@ -86,11 +87,12 @@ DecodeKernel KernelOf() {
            reinterpret_cast<const void*>(&ChunkKernel<V>)}};
 }
 
-// The instances of an element and a kind, in the order of kInstances.
-template <ElementKind kElement, InstanceKind kKind>
+// The instances of a family, in the order of kInstances.
+template <ElementKind kElement, InstanceKind kKind, int kMaxRows>
 constexpr auto IndicesOf() {
   constexpr auto is_one = [](const InstanceConfig& config) {
-    return config.element == kElement && config.kind == kKind;
+    return config.element == kElement && config.kind == kKind &&
+           config.max_rows == kMaxRows;
   };
   std::array<std::size_t,
              std::count_if(kInstances.begin(), kInstances.end(), is_one)>
@@ -102,9 +104,9 @@ constexpr auto IndicesOf() {
   return indices;
 }
 
-template <ElementKind kElement, InstanceKind kKind>
+template <ElementKind kElement, InstanceKind kKind, int kMaxRows>
 std::span<const DecodeKernel> KernelsOf() {
-  static constexpr auto kIndices = IndicesOf<kElement, kKind>();
+  static constexpr auto kIndices = IndicesOf<kElement, kKind, kMaxRows>();
   static const auto kernels =
       []<std::size_t... kI>(std::index_sequence<kI...>) {
     return std::array{KernelOf<DecodeInstance<kIndices[kI]>>()...};

@@ -62,42 +62,48 @@ cudaError_t LaunchGatherOf(const DecodeParams& p, bool starts_early,
                       stream, p, sink);
 }
 
-// Bytes are bytes: the instances of one element serve all of its size.
-template <ElementKind kElement, InstanceKind kKind>
+// Whether two instances load alike.
+constexpr bool HaveOneRing(const InstanceConfig& a, const InstanceConfig& b) {
+  return BytesOf(a.element) == BytesOf(b.element) && a.kind == b.kind &&
+         a.key_dim == b.key_dim && a.value_dim == b.value_dim &&
+         a.shape == b.shape;
+}
+
+// The first instance of each ring: bytes are bytes, and rows of Q do not
+// matter.
+constexpr bool IsFirstOfRing(std::size_t index) {
+  if (!kInstances[index].has_tensor_cores()) return false;
+  for (std::size_t i = 0; i < index; ++i) {
+    if (HaveOneRing(kInstances[i], kInstances[index])) return false;
+  }
+  return true;
+}
+
+constexpr std::size_t kNumRings = [] {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < kInstances.size(); ++i) count += IsFirstOfRing(i);
+  return count;
+}();
+
+constexpr auto kRings = [] {
+  std::array<std::size_t, kNumRings> rings{};
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < kInstances.size(); ++i) {
+    if (IsFirstOfRing(i)) rings[count++] = i;
+  }
+  return rings;
+}();
+
 GatherLaunch LaunchOf(const InstanceConfig& config) {
-  static constexpr auto kIndices = IndicesOf<kElement, kKind>();
   return [&]<std::size_t... kI>(std::index_sequence<kI...>) {
     GatherLaunch found = nullptr;
-    ((found = kInstances[kIndices[kI]].key_dim == config.key_dim &&
-                      kInstances[kIndices[kI]].value_dim == config.value_dim &&
-                      kInstances[kIndices[kI]].shape == config.shape
-                  ? &LaunchGatherOf<DecodeInstance<kIndices[kI]>>
+    ((found = HaveOneRing(kInstances[kRings[kI]], config)
+                  ? &LaunchGatherOf<DecodeInstance<kRings[kI]>>
                   : found),
      ...);
     return found;
   }
-  (std::make_index_sequence<kIndices.size()>{});
-}
-
-GatherLaunch LaunchOf(const InstanceConfig& config) {
-  constexpr InstanceKind kPlain = InstanceKind::kPlain;
-  constexpr InstanceKind kGeneral = InstanceKind::kGeneral;
-  constexpr InstanceKind kWide = InstanceKind::kWide;
-  switch (config.kind) {
-    case InstanceKind::kPlain:
-      return config.has_byte_elements()
-                 ? LaunchOf<ElementKind::kE4M3, kPlain>(config)
-                 : LaunchOf<ElementKind::kF16, kPlain>(config);
-    case InstanceKind::kGeneral:
-      return config.has_byte_elements()
-                 ? LaunchOf<ElementKind::kE4M3, kGeneral>(config)
-                 : LaunchOf<ElementKind::kF16, kGeneral>(config);
-    case InstanceKind::kWide:
-      return LaunchOf<ElementKind::kF16, kWide>(config);
-    case InstanceKind::kCudaCores:
-      break;
-  }
-  return nullptr;
+  (std::make_index_sequence<kNumRings>{});
 }
 
 __device__ __forceinline__ void StoreElement(ElementKind element, void* data,

@@ -119,7 +119,7 @@ class KvRing {
   // What the products read of a row past its end is 0 in the query, and must
   // not be NaN here.
   __device__ __forceinline__ void ZeroPadding() {
-    constexpr int kStep = V::kHasByteElements ? 64 : 16;
+    constexpr int kStep = 64;
     if (p_.key_dim % kStep == 0) return;
     for (int i = lane_ * 16; i < V::kStages * V::kStageBytes; i += 32 * 16) {
       StoreZeros16(ring_ + i);

@@ -4,26 +4,30 @@
 
 #include "kernels/core/kernel_params.h"
 #include "kernels/core/visibility.h"
+#include "kernels/cuda/fragment_layout.cuh"
 #include "kernels/cuda/tile_math.cuh"
 
 namespace paged {
 
 // What instances without rules have in place of LaneRules: the context ends.
+template <typename Layout>
 class TailRule {
  public:
   __device__ __forceinline__ TailRule(const DecodeParams&, const WorkItem& item,
                                       int)
       : context_len_(item.context_len) {}
 
-  __device__ __forceinline__ void Apply(int tile, int, Scores& scores) const {
+  __device__ __forceinline__ void Apply(int tile, int,
+                                        Scores<Layout>& scores) const {
     const int live = context_len_ - tile * kTileTokens;
     if (live >= kTileTokens) return;
-    const int lane = static_cast<int>(threadIdx.x) % 32;
 #pragma unroll
-    for (int n = 0; n < 2; ++n) {
+    for (int n = 0; n < Layout::kParts; ++n) {
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
-        if (n * 8 + lane % 4 * 2 + j % 2 >= live) scores[n][j] = -INFINITY;
+        if (Layout::Place(Layout::TokenOf(n, j)) >= live) {
+          scores[n][j] = -INFINITY;
+        }
       }
     }
   }
@@ -34,20 +38,19 @@ class TailRule {
 
 // The rules of a lane's rows in each row group. The item is narrowed, and has a
 // row.
-template <int kGroups>
+template <typename Layout, int kGroups>
 class LaneRules {
  public:
   __device__ __forceinline__ LaneRules(const DecodeParams& p,
                                        const WorkItem& item, int kv_head)
       : p_(p) {
-    const int lane = static_cast<int>(threadIdx.x) % 32;
     const int last = item.num_rows - 1;
 #pragma unroll
     for (int g = 0; g < kGroups; ++g) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         // Rows past the last are nobody's, and must not be looked up.
-        const int row = min(g * kMmaRows + lane / 4 + half * 8, last);
+        const int row = min(g * Layout::kRows + Layout::Row(half), last);
         rows_[g][half] = RowRulesOf(p, item, kv_head, item.first_row + row);
       }
     }
@@ -60,24 +63,23 @@ class LaneRules {
   // Turns the scaled scores of a tile into those that the softmax takes: rule
   // by rule, as each is on or off for all of them.
   __device__ __forceinline__ void Apply(int tile, int group,
-                                        Scores& scores) const {
+                                        Scores<Layout>& scores) const {
     const ScoreRules& rules = p_.rules;
     const int begin = tile * kTileTokens;
-    const int first = begin + static_cast<int>(threadIdx.x) % 4 * 2;
     if (rules.soft_cap_log2 != 0.0f) {
-      ForEach(first, group, scores, [&](const RowRules&, int, float score) {
+      ForEach(begin, group, scores, [&](const RowRules&, int, float score) {
         return Capped(score, rules.soft_cap_log2);
       });
     }
     if (rules.alibi_slopes != nullptr) {
-      ForEach(first, group, scores,
+      ForEach(begin, group, scores,
               [](const RowRules& row, int position, float score) {
                 return score + row.slope_log2 *
                                    static_cast<float>(position - row.position);
               });
     }
     if (rules.bias != nullptr) {
-      ForEach(first, group, scores,
+      ForEach(begin, group, scores,
               [](const RowRules& row, int position, float score) {
                 // What nobody sees may be past the end of the biases.
                 return Sees(row, position) ? score + row.bias[position] * kLog2E
@@ -85,7 +87,7 @@ class LaneRules {
               });
     }
     if (begin < seen_begin_ || begin + kTileTokens > seen_end_) {
-      ForEach(first, group, scores,
+      ForEach(begin, group, scores,
               [](const RowRules& row, int position, float score) {
                 return Sees(row, position) ? score : -INFINITY;
               });
@@ -94,14 +96,16 @@ class LaneRules {
 
  private:
   template <typename Rule>
-  __device__ __forceinline__ void ForEach(int first, int group, Scores& scores,
+  __device__ __forceinline__ void ForEach(int begin, int group,
+                                          Scores<Layout>& scores,
                                           const Rule& rule) const {
 #pragma unroll
-    for (int n = 0; n < 2; ++n) {
+    for (int n = 0; n < Layout::kParts; ++n) {
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
         scores[n][j] =
-            rule(rows_[group][j / 2], first + n * 8 + j % 2, scores[n][j]);
+            rule(rows_[group][Layout::HalfOf(j)],
+                 begin + Layout::Place(Layout::TokenOf(n, j)), scores[n][j]);
       }
     }
   }
@@ -116,23 +120,18 @@ class LaneRules {
 // and signs. They join the scores, so that the weights which go to the tensor
 // cores never exceed 1, and leave the sum of the weights again: the maximum is
 // then that of score plus exponent, for the sum too.
+template <typename Layout>
 struct TokenScales {
-  float exponents[2][2];  // of tokens n * 8 + lane % 4 * 2 + j
-  float values[2][2];
+  float exponents[Layout::kTokens];
+  float values[Layout::kTokens];
 
   __device__ __forceinline__ void Load(uint32_t scales) {
 #pragma unroll
-    for (int n = 0; n < 2; ++n) {
-      const float2 pair =
-          LoadSharedFloats(scales + (n * 8 + threadIdx.x % 4 * 2) * 4);
-      values[n][0] = pair.x;
-      values[n][1] = pair.y;
-#pragma unroll
-      for (int j = 0; j < 2; ++j) {
-        const float exponent = log2f(fabsf(values[n][j]));
-        // Of zero, a number that leaves next to nothing; NaN stays.
-        exponents[n][j] = exponent < -126.0f ? -126.0f : exponent;
-      }
+    for (int i = 0; i < Layout::kTokens; ++i) {
+      values[i] = LoadSharedFloat(scales + Layout::Place(i) * 4);
+      const float exponent = log2f(fabsf(values[i]));
+      // Of zero, a number that leaves next to nothing; NaN stays.
+      exponents[i] = exponent < -126.0f ? -126.0f : exponent;
     }
   }
 };

@@ -95,9 +95,10 @@ __device__ __forceinline__ uint4 LoadShared16(uint32_t shared) {
   return x;
 }
 
-__device__ __forceinline__ float2 LoadSharedFloats(uint32_t shared) {
-  const uint2 x = LoadShared8(shared);
-  return {__uint_as_float(x.x), __uint_as_float(x.y)};
+__device__ __forceinline__ float LoadSharedFloat(uint32_t shared) {
+  float x;
+  asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(shared) : "memory");
+  return x;
 }
 
 // Four 8 x 8 matrices of 16-bit elements; lane l gives the address of row
@@ -118,6 +119,24 @@ __device__ __forceinline__ void LoadMatricesTransposed(uint32_t (&m)[4],
       : "=r"(m[0]), "=r"(m[1]), "=r"(m[2]), "=r"(m[3])
       : "r"(shared)
       : "memory");
+}
+
+// Two of them: of lanes 0 to 15.
+__device__ __forceinline__ void LoadMatrices(uint32_t (&m)[2],
+                                             uint32_t shared) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+               : "=r"(m[0]), "=r"(m[1])
+               : "r"(shared)
+               : "memory");
+}
+
+// Of an 8 x 8 matrix of 16-bit elements, as ldmatrix deals it out.
+__device__ __forceinline__ uint32_t Transposed(uint32_t pair) {
+  uint32_t result;
+  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;"
+               : "=r"(result)
+               : "r"(pair));
+  return result;
 }
 
 // What a storage type means to the tensor cores. Multiply adds A (16 x 16,

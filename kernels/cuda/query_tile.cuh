@@ -9,7 +9,7 @@
 #include "kernels/core/kernel_params.h"
 #include "kernels/core/partition.h"
 #include "kernels/cuda/any_element.cuh"
-#include "kernels/cuda/tile_math.cuh"
+#include "kernels/cuda/narrow_math.cuh"
 
 namespace paged {
 
@@ -145,16 +145,18 @@ template <IsDecodeInstance V>
 __device__ __forceinline__ float QueryScale(const char* shared, int group,
                                             int half) {
   if constexpr (!V::kHasByteElements) return 1.0f;
-  const int lane = static_cast<int>(threadIdx.x) % 32;
   return reinterpret_cast<const float*>(
-      shared + V::kMaxRows *
-                   V::Query::kRowBytes)[group * kMmaRows + lane / 4 + half * 8];
+      shared +
+      V::kMaxRows *
+          V::Query::kRowBytes)[group * V::Layout::kRows + V::Layout::Row(half)];
 }
 
-// Q as A fragments, the same in every warp: in registers, or as far away as
+// Q as fragments, the same in every warp: in registers, or as far away as
 // shared memory.
 template <IsDecodeInstance V>
 class QueryFragments {
+  static constexpr int kWords = V::Layout::kQueryWords;
+
  public:
   __device__ __forceinline__ void Load(uint32_t shared) {
     shared_ = shared;
@@ -170,11 +172,11 @@ class QueryFragments {
   }
 
   // Step k of a row group.
-  __device__ __forceinline__ void operator()(uint32_t (&part)[4], int group,
-                                             int k) const {
+  __device__ __forceinline__ void operator()(uint32_t (&part)[kWords],
+                                             int group, int k) const {
     if constexpr (V::kKeepsQuery) {
 #pragma unroll
-      for (int i = 0; i < 4; ++i) part[i] = parts_[group][k][i];
+      for (int i = 0; i < kWords; ++i) part[i] = parts_[group][k][i];
     } else {
       TileMath<V>::LoadQuery(part, shared_, group, k);
     }
@@ -185,7 +187,7 @@ class QueryFragments {
   static constexpr int kSteps = V::kKeepsQuery ? V::kKeyDim / 16 : 1;
 
   uint32_t shared_;
-  uint32_t parts_[kGroups][kSteps][4];
+  uint32_t parts_[kGroups][kSteps][kWords];
 };
 
 }  // namespace paged

@@ -6,45 +6,56 @@
 #include <cstdint>
 
 #include "kernels/core/online_softmax.h"
+#include "kernels/cuda/fragment_layout.cuh"
 #include "kernels/cuda/lane_rules.cuh"
 #include "kernels/cuda/tile_math.cuh"
 #include "kernels/cuda/warp_merge.cuh"
 
 namespace paged {
 
+template <typename Layout>
 __device__ __forceinline__ void Scale(const float (&scales)[2],
-                                      Scores& scores) {
+                                      Scores<Layout>& scores) {
 #pragma unroll
-  for (int n = 0; n < 2; ++n) {
+  for (int n = 0; n < Layout::kParts; ++n) {
 #pragma unroll
-    for (int j = 0; j < 4; ++j) scores[n][j] *= scales[j / 2];
+    for (int j = 0; j < 4; ++j) scores[n][j] *= scales[Layout::HalfOf(j)];
   }
 }
 
 // By the scales [kTileTokens] of the keys of a tile.
-__device__ __forceinline__ void ScaleByToken(uint32_t scales, Scores& scores) {
+template <typename Layout>
+__device__ __forceinline__ void ScaleByToken(uint32_t scales,
+                                             Scores<Layout>& scores) {
+  float factors[Layout::kTokens];
 #pragma unroll
-  for (int n = 0; n < 2; ++n) {
-    const float2 pair =
-        LoadSharedFloats(scales + (n * 8 + threadIdx.x % 4 * 2) * 4);
+  for (int i = 0; i < Layout::kTokens; ++i) {
+    factors[i] = LoadSharedFloat(scales + Layout::Place(i) * 4);
+  }
 #pragma unroll
-    for (int j = 0; j < 4; ++j) scores[n][j] *= j % 2 == 0 ? pair.x : pair.y;
+  for (int n = 0; n < Layout::kParts; ++n) {
+#pragma unroll
+    for (int j = 0; j < 4; ++j) scores[n][j] *= factors[Layout::TokenOf(n, j)];
   }
 }
 
-__device__ __forceinline__ void AddExponents(const TokenScales& scales,
-                                             Scores& scores) {
+template <typename Layout>
+__device__ __forceinline__ void AddExponents(const TokenScales<Layout>& scales,
+                                             Scores<Layout>& scores) {
 #pragma unroll
-  for (int n = 0; n < 2; ++n) {
+  for (int n = 0; n < Layout::kParts; ++n) {
 #pragma unroll
-    for (int j = 0; j < 4; ++j) scores[n][j] += scales.exponents[n][j % 2];
+    for (int j = 0; j < 4; ++j) {
+      scores[n][j] += scales.exponents[Layout::TokenOf(n, j)];
+    }
   }
 }
 
 // The scores of a tile that is not there.
-__device__ __forceinline__ void MaskAll(Scores& scores) {
+template <typename Layout>
+__device__ __forceinline__ void MaskAll(Scores<Layout>& scores) {
 #pragma unroll
-  for (int n = 0; n < 2; ++n) {
+  for (int n = 0; n < Layout::kParts; ++n) {
 #pragma unroll
     for (int j = 0; j < 4; ++j) scores[n][j] = -INFINITY;
   }
@@ -52,80 +63,89 @@ __device__ __forceinline__ void MaskAll(Scores& scores) {
 
 // Raises the maxima of a row group to those of the tiles, and rescales what was
 // accumulated where they grew: after a few tiles they seldom do.
-template <int kTiles, int kGroups, int kColumns>
+template <typename Layout, int kTiles, int kGroups, int kColumns>
 __device__ __forceinline__ void RaiseMax(
-    const Scores (&scores)[kTiles][kGroups], int group, RowPair& rows,
+    const Scores<Layout> (&scores)[kTiles][kGroups], int group, RowPair& rows,
     float (&values)[kColumns][4]) {
-  float tile_max[2];
+  float tile_max[2] = {-INFINITY, -INFINITY};
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    float x = -INFINITY;
+  for (int t = 0; t < kTiles; ++t) {
 #pragma unroll
-    for (int t = 0; t < kTiles; ++t) {
+    for (int n = 0; n < Layout::kParts; ++n) {
 #pragma unroll
-      for (int n = 0; n < 2; ++n) {
-        const float(&pair)[4] = scores[t][group][n];
-        x = fmaxf(x, fmaxf(pair[half * 2], pair[half * 2 + 1]));
+      for (int j = 0; j < 4; ++j) {
+        float& max = tile_max[Layout::HalfOf(j)];
+        max = fmaxf(max, scores[t][group][n][j]);
       }
     }
-    x = fmaxf(x, __shfl_xor_sync(kAllLanes, x, 1));
-    tile_max[half] = fmaxf(x, __shfl_xor_sync(kAllLanes, x, 2));
+  }
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    tile_max[half] = OverSharers<Layout>(
+        tile_max[half], [](float a, float b) { return fmaxf(a, b); });
   }
   if (!__any_sync(kAllLanes,
                   tile_max[0] > rows.max[0] || tile_max[1] > rows.max[1])) {
     return;
   }
+  float keep[2];
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const float max = fmaxf(rows.max[half], tile_max[half]);
     const float safe_max = max == -INFINITY ? 0.0f : max;
-    const float keep = Exp2(rows.max[half] - safe_max);
+    keep[half] = Exp2(rows.max[half] - safe_max);
     rows.max[half] = max;
     rows.safe_max[half] = safe_max;
-    rows.sum[half] *= keep;
+    rows.sum[half] *= keep[half];
+  }
 #pragma unroll
-    for (int i = 0; i < kColumns; ++i) {
-      values[i][half * 2] *= keep;
-      values[i][half * 2 + 1] *= keep;
-    }
+  for (int i = 0; i < kColumns; ++i) {
+#pragma unroll
+    for (int j = 0; j < 4; ++j) values[i][j] *= keep[Layout::HalfOf(j)];
   }
 }
 
-// Turns scores into weights, as the A fragment of the product with V.
-template <typename Element>
-__device__ __forceinline__ void Weigh(const Scores& scores, RowPair& rows,
-                                      uint32_t (&weights)[4]) {
+// Turns scores into weights, as an operand of the product with V.
+template <typename Layout, typename Element>
+__device__ __forceinline__ void Weigh(
+    const Scores<Layout>& scores, RowPair& rows,
+    uint32_t (&weights)[Layout::kWeightWords]) {
 #pragma unroll
-  for (int n = 0; n < 2; ++n) {
+  for (int n = 0; n < Layout::kParts; ++n) {
+    float x[4];
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const float low = Exp2(scores[n][half * 2] - rows.safe_max[half]);
-      const float high = Exp2(scores[n][half * 2 + 1] - rows.safe_max[half]);
-      rows.sum[half] += low + high;
-      weights[n * 2 + half] = Element::Pack(low, high);
+    for (int j = 0; j < 4; ++j) {
+      x[j] = Exp2(scores[n][j] - rows.safe_max[Layout::HalfOf(j)]);
+      rows.sum[Layout::HalfOf(j)] += x[j];
+    }
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      weights[n * 2 + i] =
+          Layout::ToOperand(Element::Pack(x[i * 2], x[i * 2 + 1]));
     }
   }
 }
 
 // The same of scores that the exponents of the values' scales have joined.
-template <typename Element>
-__device__ __forceinline__ void WeighScaled(const Scores& scores,
-                                            const TokenScales& scales,
-                                            RowPair& rows,
-                                            uint32_t (&weights)[4]) {
+template <typename Layout, typename Element>
+__device__ __forceinline__ void WeighScaled(
+    const Scores<Layout>& scores, const TokenScales<Layout>& scales,
+    RowPair& rows, uint32_t (&weights)[Layout::kWeightWords]) {
 #pragma unroll
-  for (int n = 0; n < 2; ++n) {
+  for (int n = 0; n < Layout::kParts; ++n) {
+    float x[4];
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      float pair[2];
+    for (int j = 0; j < 4; ++j) {
+      const int token = Layout::TokenOf(n, j);
+      const float weight =
+          Exp2(scores[n][j] - rows.safe_max[Layout::HalfOf(j)]);
+      rows.sum[Layout::HalfOf(j)] += weight * Exp2(-scales.exponents[token]);
+      x[j] = copysignf(weight, scales.values[token]);
+    }
 #pragma unroll
-      for (int j = 0; j < 2; ++j) {
-        const float weight =
-            Exp2(scores[n][half * 2 + j] - rows.safe_max[half]);
-        rows.sum[half] += weight * Exp2(-scales.exponents[n][j]);
-        pair[j] = copysignf(weight, scales.values[n][j]);
-      }
-      weights[n * 2 + half] = Element::Pack(pair[0], pair[1]);
+    for (int i = 0; i < 2; ++i) {
+      weights[n * 2 + i] =
+          Layout::ToOperand(Element::Pack(x[i * 2], x[i * 2 + 1]));
     }
   }
 }

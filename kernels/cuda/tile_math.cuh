@@ -1,9 +1,9 @@
 // The two products of a tile: Q with its keys, and the weights with its values.
 //
-// For both, the rows of an mma are 16 of the item's rows, a row group; its
-// columns are tokens in the first and dimensions in the second. Of a row group
-// a lane has rows lane / 4 and lane / 4 + 8. What is read of a tile serves all
-// row groups.
+// Here the rows of an mma are 16 of the item's rows, a row group; its columns
+// are tokens in the first and dimensions in the second. Of a row group a lane
+// has rows lane / 4 and lane / 4 + 8. What is read of a tile serves all row
+// groups. Up to eight rows have products of their own (narrow_math.cuh).
 #ifndef PAGED_KERNELS_CUDA_TILE_MATH_CUH_
 #define PAGED_KERNELS_CUDA_TILE_MATH_CUH_
 
@@ -14,19 +14,20 @@
 
 namespace paged {
 
-// Scores of a lane: scores[n][j] is of token n * 8 + lane % 4 * 2 + j % 2 and
-// of row lane / 4 + j / 2 * 8.
-using Scores = float[2][4];
-
-// Accumulators of a lane: of each row group, and each eight dimensions.
+// Accumulators of a lane: of each row group, and each eight dimensions of 16
+// rows, or 16 of eight.
 template <IsDecodeInstance V>
-using Accumulators = float[V::kRowGroups][V::kValueDim / 8][4];
+using Columns = float[V::kValueDim * V::kMaxRows / V::kRowGroups / 128][4];
+template <IsDecodeInstance V>
+using Accumulators = Columns<V>[V::kRowGroups];
 
 // Columns of 16 dimensions that the products go through; those of a general
-// instance end with the problem's.
+// instance end with the problem's, or a little behind it: a look at every
+// fourth leaves the others side by side. Two row groups lack the registers.
 template <IsDecodeInstance V>
 __device__ __forceinline__ bool IsPast(int step, int dim) {
-  return V::kIsGeneral && step * 16 >= dim;
+  constexpr int kLook = V::kRowGroups == 1 ? 4 : 1;
+  return V::kIsGeneral && step % kLook == 0 && step * 16 >= dim;
 }
 
 // Of elements of 16 bits.
@@ -35,6 +36,7 @@ struct WordMath {
   using Element = DeviceElement<V::kElement>;
   using Keys = typename V::Keys;
   using Values = typename V::Values;
+  using Scores = paged::Scores<typename V::Layout>;
 
   static __device__ __forceinline__ void LoadQuery(uint32_t (&part)[4],
                                                    uint32_t query, int group,
@@ -93,8 +95,9 @@ struct WordMath {
   }
 
   // A lane's part of one of its rows, to `line`, the row in float32.
-  static __device__ __forceinline__ void StoreRow(
-      float* line, const float (&values)[V::kValueDim / 8][4], int half) {
+  static __device__ __forceinline__ void StoreRow(float* line,
+                                                  const Columns<V>& values,
+                                                  int half) {
     line += threadIdx.x % 4 * 2;
 #pragma unroll
     for (int i = 0; i < V::kValueDim / 8; ++i) {
@@ -116,6 +119,17 @@ struct WordMath {
   }
 };
 
+__device__ __forceinline__ uint32_t WordOf(const uint4& words, int i) {
+  return i == 0 ? words.x : i == 1 ? words.y : i == 2 ? words.z : words.w;
+}
+
+// Bytes: both dimensions of a token, then of the next. Turned into both tokens
+// of a dimension, then of the next.
+template <IsDecodeInstance V>
+__device__ __forceinline__ HalfPairs PairsOfDimensions(uint32_t bytes) {
+  return ToHalves<V::kElement>(__byte_perm(bytes, 0, 0x3120));
+}
+
 // Of elements of one byte, as fp16. The order of the dimensions in the first
 // product is ours to choose, so a lane reads 16 bytes of a key at once, four of
 // which are its part of each step; in the second, pairs of dimensions are what
@@ -126,6 +140,7 @@ struct ByteMath {
   using Element = DeviceElement<ElementKind::kF16>;
   using Keys = typename V::Keys;
   using Values = typename V::Values;
+  using Scores = paged::Scores<typename V::Layout>;
 
   // Step k covers bytes k % 4 * 4 and the next three of chunks k / 4 * 4 and
   // the next three, one of each lane of a row.
@@ -166,11 +181,7 @@ struct ByteMath {
       for (int i = 0; i < 4; ++i) {
 #pragma unroll
         for (int n = 0; n < 2; ++n) {
-          const uint32_t word = i == 0   ? chunks[n].x
-                                : i == 1 ? chunks[n].y
-                                : i == 2 ? chunks[n].z
-                                         : chunks[n].w;
-          const HalfPairs pairs = ToHalves<V::kElement>(word);
+          const HalfPairs pairs = ToHalves<V::kElement>(WordOf(chunks[n], i));
 #pragma unroll
           for (int g = 0; g < V::kRowGroups; ++g) {
             uint32_t part[4];
@@ -198,12 +209,8 @@ struct ByteMath {
       LoadMatricesTransposed(m, Values::Move(first, 0, c));
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
-        // Bytes: both dimensions of a token, then of the next. Turned into both
-        // tokens of a dimension, then of the next.
-        const HalfPairs early =
-            ToHalves<V::kElement>(__byte_perm(m[e * 2], 0, 0x3120));
-        const HalfPairs late =
-            ToHalves<V::kElement>(__byte_perm(m[e * 2 + 1], 0, 0x3120));
+        const HalfPairs early = PairsOfDimensions<V>(m[e * 2]);
+        const HalfPairs late = PairsOfDimensions<V>(m[e * 2 + 1]);
 #pragma unroll
         for (int g = 0; g < V::kRowGroups; ++g) {
           Element::Multiply(values[g][(c + e) * 2], weights[g], early.low,
@@ -215,8 +222,9 @@ struct ByteMath {
     }
   }
 
-  static __device__ __forceinline__ void StoreRow(
-      float* line, const float (&values)[V::kValueDim / 8][4], int half) {
+  static __device__ __forceinline__ void StoreRow(float* line,
+                                                  const Columns<V>& values,
+                                                  int half) {
     line += threadIdx.x % 4 * 4;
 #pragma unroll
     for (int i = 0; i < V::kValueDim / 16; ++i) {
@@ -227,10 +235,6 @@ struct ByteMath {
     }
   }
 };
-
-template <IsDecodeInstance V>
-using TileMath =
-    std::conditional_t<V::kHasByteElements, ByteMath<V>, WordMath<V>>;
 
 }  // namespace paged
 

@@ -8,6 +8,7 @@ constexpr std::size_t IndexOfTraced() {
   for (std::size_t i = 0; i < kInstances.size(); ++i) {
     if (kInstances[i].element == ElementKind::kF16 &&
         kInstances[i].kind == InstanceKind::kPlain &&
+        kInstances[i].max_rows == kTracedRows &&
         kInstances[i].key_dim == kTracedHeadDim &&
         kInstances[i].shape == kTracedShape) {
       return i;

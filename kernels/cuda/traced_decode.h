@@ -21,8 +21,9 @@ struct CtaRecord {
   uint32_t sm;
 };
 
-// What the traced kernels are instances of: fp16, head_dim 128.
+// What the traced kernels are instances of: plain, fp16, head_dim 128.
 inline constexpr int kTracedHeadDim = 128;
+inline constexpr int kTracedRows = kNarrowRows;
 inline constexpr InstanceShape kTracedShape = {8, 2};
 
 // CTAs of the grid, and records that it leaves: those of a split behind one

@@ -7,7 +7,7 @@
 #include "kernels/core/partition.h"
 #include "kernels/cuda/decode_instance.cuh"
 #include "kernels/cuda/epilogue.cuh"
-#include "kernels/cuda/tile_math.cuh"
+#include "kernels/cuda/narrow_math.cuh"
 
 namespace paged {
 
@@ -19,21 +19,20 @@ struct RowPair {
   float sum[2] = {0.0f, 0.0f};
 };
 
-// Each lane has summed its own columns; four lanes share a row.
+// Each lane has summed its own tokens.
+template <typename Layout>
 __device__ __forceinline__ void SumOverLanes(RowPair& rows) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    rows.sum[half] += __shfl_xor_sync(kAllLanes, rows.sum[half], 1);
-    rows.sum[half] += __shfl_xor_sync(kAllLanes, rows.sum[half], 2);
+    rows.sum[half] = OverSharers<Layout>(
+        rows.sum[half], [](float a, float b) { return a + b; });
   }
 }
 
 // The warps' results in shared memory, on their way to one.
 template <IsDecodeInstance V>
 struct MergeArea {
-  // Eight floats of padding put the rows that a warp stores at once into
-  // different banks.
-  static constexpr int kRowStride = V::kValueDim + 8;
+  static constexpr int kRowStride = V::kConfig.merge_stride();
   static constexpr int kWarpFloats = V::kMaxRows * kRowStride;
 
   float* values;         // [kWarps, kMaxRows, kRowStride]
@@ -53,17 +52,17 @@ struct MergeArea {
   }
 
   // The rows of a row group.
-  __device__ __forceinline__ void Store(
-      int group, int num_rows, const RowPair& rows,
-      const float (&columns)[V::kValueDim / 8][4]) {
+  __device__ __forceinline__ void Store(int group, int num_rows,
+                                        const RowPair& rows,
+                                        const Columns<V>& columns) {
     const int warp = static_cast<int>(threadIdx.x) / 32;
-    const int lane = static_cast<int>(threadIdx.x) % 32;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const int row = group * kMmaRows + lane / 4 + half * 8;
+      const int row = group * V::Layout::kRows + V::Layout::Row(half);
       if (row >= num_rows) continue;
       TileMath<V>::StoreRow(Line(warp, row), columns, half);
-      if (lane % 4 == 0) State(warp, row) = {rows.max[half], rows.sum[half]};
+      if (V::Layout::IsFirstOfRow())
+        State(warp, row) = {rows.max[half], rows.sum[half]};
     }
   }
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "kernels/core/instance.h"
+#include "kernels/core/instance_registers.h"
 #include "kernels/core/partition.h"
 #include "paged/internal/complete_plan.h"
 #include "paged/internal/cost_model.h"
@@ -142,16 +143,41 @@ bool MayBeChunks(const DecodeProblem& problem, const DeviceProfile& profile,
 // one; 16 x 32768 with 8 query tokens, 2.1 GB: 707 and 492).
 constexpr int64_t kMinWideBytesPerL2 = 4;
 
+// The instances of a class, which lie side by side in the table.
+struct ClassMembers {
+  int max_rows = 0;
+  std::size_t first = 0;
+  std::size_t count = 0;  // 0: no such class
+};
+using Classes = std::array<ClassMembers, 2>;
+
+// Those to weigh, of each class; the table is searched once for a problem.
+Classes MembersFor(const DecodeShape& shape, const DecodeOptions& options) {
+  Classes members;
+  std::size_t num_classes = 0;
+  for (const auto& of : ClassesFor(shape, options.instance)) {
+    if (!of.has_value()) break;
+    ClassMembers found = {.max_rows = of->max_rows};
+    for (std::size_t i = 0; i < kInstances.size(); ++i) {
+      if (!IsOf(kInstances[i], *of, std::nullopt)) continue;
+      if (found.count++ == 0) found.first = i;
+    }
+    members[num_classes++] = found;
+  }
+  return members;
+}
+
 // Every instance of a class.
 void VisitClass(Choice choice, const DecodePlan& seed,
-                const InstanceClass& instances, const DeviceProfile& profile,
+                const ClassMembers& members, const DeviceProfile& profile,
                 const DecodeOptions& options, CandidateVisitor visit) {
-  for (const InstanceConfig& config : kInstances) {
-    if (!IsOf(config, instances, options.instance)) continue;
+  for (std::size_t i = members.first; i < members.first + members.count; ++i) {
+    const InstanceConfig& config = kInstances[i];
+    if (!HasShape(config, options.instance)) continue;
     DecodePlan plan = seed;
     plan.instance = InstanceOf(config);
-    DealRows(options.head_packing, config.max_rows(), plan);
-    plan.resident_ctas = ResidentCtas(config, profile);
+    DealRows(options.head_packing, config.max_rows, plan);
+    plan.resident_ctas = ResidentCtas(config, kInstanceRegisters[i], profile);
     Obstacle obstacle = Complete(choice, profile, options, plan);
     if (config.shared_bytes() > profile.shared_bytes_per_cta) {
       obstacle = Obstacle::kSharedMemory;
@@ -173,9 +199,8 @@ void VisitClass(Choice choice, const DecodePlan& seed,
 
 // `classes` are those of a GPU.
 void VisitInstances(Choice choice, const DecodePlan& seed,
-                    const std::array<std::optional<InstanceClass>, 2>& classes,
-                    const DeviceProfile& profile, const DecodeOptions& options,
-                    CandidateVisitor visit) {
+                    const Classes& classes, const DeviceProfile& profile,
+                    const DecodeOptions& options, CandidateVisitor visit) {
   if (profile.kind == DeviceKind::kCpu) {
     const DecodeShape& s = seed.shape;
     DecodePlan plan = seed;
@@ -187,13 +212,12 @@ void VisitInstances(Choice choice, const DecodePlan& seed,
     visit(plan, obstacle);
     return;
   }
-  for (const std::optional<InstanceClass>& instances : classes) {
-    if (!instances.has_value()) break;
-    if (instances->kind == InstanceKind::kWide && classes[0] != instances &&
+  for (const ClassMembers& members : classes) {
+    if (members.max_rows == kWideRows && &members != &classes.front() &&
         seed.kv_bytes < kMinWideBytesPerL2 * profile.l2_bytes) {
       break;
     }
-    VisitClass(choice, seed, *instances, profile, options, visit);
+    VisitClass(choice, seed, members, profile, options, visit);
     if (options.batch_invariance == BatchInvariance::kOn) return;
   }
 }
@@ -217,9 +241,9 @@ absl::Status VisitCandidates(const DecodeProblem& problem,
     visit(BaselinePlan(seed, variant), Obstacle::kNone);
     return absl::OkStatus();
   }
-  std::array<std::optional<InstanceClass>, 2> instances;
+  Classes instances;
   if (profile.kind == DeviceKind::kCuda) {
-    instances = ClassesFor(problem.shape(), options.instance);
+    instances = MembersFor(problem.shape(), options);
   }
   const auto visit_whole = [&] {
     VisitInstances({Partition::kWhole, 1, Reduction::kNone}, seed, instances,

@@ -127,17 +127,18 @@ double ReductionUs(const DecodePlan& plan, const DeviceProfile& profile) {
 
 }  // namespace
 
-int ResidentCtas(const InstanceConfig& config, const DeviceProfile& profile) {
+int ResidentCtas(const InstanceConfig& config, int registers_per_thread,
+                 const DeviceProfile& profile) {
   const int64_t shared_bytes = config.shared_bytes();
   if (shared_bytes > profile.shared_bytes_per_cta) return 0;
-  const int64_t registers_per_thread =
-      CeilDiv(config.registers_per_thread, kRegisterUnit) * kRegisterUnit;
-  return static_cast<int>(std::min(
-      {int64_t{profile.max_ctas_per_unit},
-       int64_t{profile.max_threads_per_unit} / config.threads(),
-       profile.registers_per_unit / (registers_per_thread * config.threads()),
-       profile.shared_bytes_per_unit /
-           (shared_bytes + profile.reserved_shared_per_cta)}));
+  const int64_t registers =
+      CeilDiv(registers_per_thread, kRegisterUnit) * kRegisterUnit;
+  return static_cast<int>(
+      std::min({int64_t{profile.max_ctas_per_unit},
+                int64_t{profile.max_threads_per_unit} / config.threads(),
+                profile.registers_per_unit / (registers * config.threads()),
+                profile.shared_bytes_per_unit /
+                    (shared_bytes + profile.reserved_shared_per_cta)}));
 }
 
 int ExpectedTokensRead(const DecodeShape& shape) {

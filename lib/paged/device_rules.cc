@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
+#include <tuple>
 
 #include "absl/strings/str_cat.h"
 #include "paged/internal/feature_rules.h"
@@ -68,15 +68,8 @@ bool Takes(const InstanceConfig& config,
            const std::optional<InstanceChoice>& forced) {
   if (!forced.has_value()) return true;
   return (!forced->is_general || config.is_general()) &&
-         (forced->max_rows == 0 || config.max_rows() == forced->max_rows) &&
+         (forced->max_rows == 0 || config.max_rows == forced->max_rows) &&
          (!forced->on_cuda_cores || !config.has_tensor_cores());
-}
-
-bool HasShape(const InstanceConfig& config,
-              const std::optional<InstanceChoice>& forced) {
-  if (!forced.has_value()) return true;
-  return (forced->warps == 0 || config.shape.warps == forced->warps) &&
-         (forced->stages == 0 || config.shape.stages == forced->stages);
 }
 
 absl::Status CheckVectors(absl::string_view field, int dim) {
@@ -158,6 +151,13 @@ std::string NameOfVariantRequest(const DecodeOptions& options) {
 
 }  // namespace
 
+bool HasShape(const InstanceConfig& config,
+              const std::optional<InstanceChoice>& forced) {
+  if (!forced.has_value()) return true;
+  return (forced->warps == 0 || config.shape.warps == forced->warps) &&
+         (forced->stages == 0 || config.shape.stages == forced->stages);
+}
+
 bool CanReduce(Reduction reduction, const DeviceProfile& profile) {
   switch (reduction) {
     case Reduction::kCluster:
@@ -183,28 +183,31 @@ bool HasWholeVectors(const DecodeShape& s) {
 
 std::array<std::optional<InstanceClass>, 2> ClassesFor(
     const DecodeShape& shape, const std::optional<InstanceChoice>& forced) {
-  const auto cost = [](const InstanceConfig& config) {
-    return std::pair(config.kind, config.key_dim + config.value_dim);
+  const int64_t rows =
+      int64_t{shape.q_len} * (shape.num_q_heads / shape.num_kv_heads);
+  // Tensor cores before others; then few readings of a tile, and after that
+  // little of what the shape has no use for.
+  const auto cost = [&](const InstanceConfig& config) {
+    const bool reads_more =
+        rows > config.max_rows && config.max_rows < kMmaRows;
+    return std::tuple(!config.has_tensor_cores(), reads_more, config.kind,
+                      config.key_dim + config.value_dim, config.max_rows);
   };
   // Of wide instances, and of the others.
   const InstanceConfig* best[2] = {};
   for (const InstanceConfig& config : kInstances) {
     if (!Serves(config, shape) || !Takes(config, forced)) continue;
-    const InstanceConfig*& other = best[config.kind == InstanceKind::kWide];
+    const InstanceConfig*& other = best[config.max_rows == kWideRows];
     if (other == nullptr || cost(config) < cost(*other)) other = &config;
   }
-  const int64_t rows =
-      int64_t{shape.q_len} * (shape.num_q_heads / shape.num_kv_heads);
-  if (best[0] != nullptr &&
-      (rows <= best[0]->max_rows() || !best[0]->has_tensor_cores())) {
-    best[1] = nullptr;
-  }
+  if (best[0] != nullptr && rows <= kMmaRows) best[1] = nullptr;
   std::array<std::optional<InstanceClass>, 2> classes;
   std::size_t count = 0;
   for (const InstanceConfig* config : best) {
     if (config == nullptr) continue;
-    classes[count++] = InstanceClass{config->element, config->kind,
-                                     config->key_dim, config->value_dim};
+    classes[count++] =
+        InstanceClass{config->element, config->kind, config->max_rows,
+                      config->key_dim, config->value_dim};
   }
   return classes;
 }
@@ -212,8 +215,8 @@ std::array<std::optional<InstanceClass>, 2> ClassesFor(
 bool IsOf(const InstanceConfig& config, const InstanceClass& of,
           const std::optional<InstanceChoice>& forced) {
   return config.element == of.element && config.kind == of.kind &&
-         config.key_dim == of.key_dim && config.value_dim == of.value_dim &&
-         HasShape(config, forced);
+         config.max_rows == of.max_rows && config.key_dim == of.key_dim &&
+         config.value_dim == of.value_dim && HasShape(config, forced);
 }
 
 Instance InstanceOf(const InstanceConfig& config) {
@@ -222,7 +225,7 @@ Instance InstanceOf(const InstanceConfig& config) {
           .value_dim = config.value_dim,
           .warps = config.shape.warps,
           .stages = config.shape.stages,
-          .max_rows = config.max_rows(),
+          .max_rows = config.max_rows,
           .is_general = config.is_general(),
           .on_cuda_cores = !config.has_tensor_cores()};
 }

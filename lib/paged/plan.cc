@@ -55,15 +55,15 @@ absl::string_view NameOf(DecidedBy decided_by) {
 std::string NameOf(const Instance& instance) {
   // thrust and reference run no instance.
   if (instance.head_dim == 0) return "none";
-  const std::string stem =
-      absl::StrCat(NameOf(instance.kv_dtype), "_d", instance.head_dim,
-                   instance.value_dim != instance.head_dim
-                       ? absl::StrCat("v", instance.value_dim)
-                       : "",
-                   instance.on_cuda_cores         ? "_cores"
-                   : instance.max_rows > kMmaRows ? "_wide"
-                   : instance.is_general          ? "_general"
-                                                  : "");
+  const std::string stem = absl::StrCat(
+      NameOf(instance.kv_dtype), "_d", instance.head_dim,
+      instance.value_dim != instance.head_dim
+          ? absl::StrCat("v", instance.value_dim)
+          : "",
+      instance.on_cuda_cores ? "_cores"
+      : instance.is_general  ? "_general"
+                             : "",
+      instance.max_rows != 0 ? absl::StrCat("_r", instance.max_rows) : "");
   if (instance.warps == 0) return absl::StrCat(stem, "_cpu");
   return absl::StrCat(stem, "_w", instance.warps, "s", instance.stages);
 }

@@ -12,9 +12,12 @@ namespace {
 using paged::testing::Batch;
 using paged::testing::ProblemOf;
 
-InstanceConfig ConfigOf(int head_dim, InstanceShape shape, int registers) {
-  return {ElementKind::kF16, InstanceKind::kPlain, head_dim, head_dim, shape,
-          registers};
+// Of a plain instance of fp16.
+int ResidentOf(int head_dim, InstanceShape shape, int registers,
+               const DeviceProfile& profile) {
+  return ResidentCtas({ElementKind::kF16, InstanceKind::kPlain, kMmaRows,
+                       head_dim, head_dim, shape},
+                      registers, profile);
 }
 
 // The limits of an SM that the arithmetic below is about.
@@ -31,39 +34,39 @@ DeviceProfile RoundProfile() {
 
 TEST(ResidentCtasTest, SharedMemoryCountsTheSystemsShare) {
   // 64 KB of rings, 4 KB of query and 1 KB of the system's: 3 in 228 KB.
-  EXPECT_EQ(ResidentCtas(ConfigOf(128, {4, 2}, 64), RoundProfile()), 3);
+  EXPECT_EQ(ResidentOf(128, {4, 2}, 64, RoundProfile()), 3);
   // Exactly 3 * 69 KB, and one byte less.
   DeviceProfile profile = RoundProfile();
   profile.shared_bytes_per_unit = 3 * 69 * 1024;
-  EXPECT_EQ(ResidentCtas(ConfigOf(128, {4, 2}, 64), profile), 3);
+  EXPECT_EQ(ResidentOf(128, {4, 2}, 64, profile), 3);
   profile.shared_bytes_per_unit -= 1;
-  EXPECT_EQ(ResidentCtas(ConfigOf(128, {4, 2}, 64), profile), 2);
+  EXPECT_EQ(ResidentOf(128, {4, 2}, 64, profile), 2);
 }
 
 TEST(ResidentCtasTest, NoneFitsBeyondTheLimitPerCta) {
   DeviceProfile profile = RoundProfile();
   profile.shared_bytes_per_cta = 68 * 1024;
-  EXPECT_EQ(ResidentCtas(ConfigOf(128, {4, 2}, 64), profile), 3);
+  EXPECT_EQ(ResidentOf(128, {4, 2}, 64, profile), 3);
   profile.shared_bytes_per_cta -= 1;
-  EXPECT_EQ(ResidentCtas(ConfigOf(128, {4, 2}, 64), profile), 0);
+  EXPECT_EQ(ResidentOf(128, {4, 2}, 64, profile), 0);
 }
 
 TEST(ResidentCtasTest, RegistersAreAllottedInUnitsOfEight) {
   DeviceProfile profile = RoundProfile();
   profile.shared_bytes_per_unit = int64_t{1} << 30;
   // 65536 / (128 * 128) and 65536 / (136 * 128).
-  EXPECT_EQ(ResidentCtas(ConfigOf(128, {4, 2}, 128), profile), 4);
-  EXPECT_EQ(ResidentCtas(ConfigOf(128, {4, 2}, 129), profile), 3);
+  EXPECT_EQ(ResidentOf(128, {4, 2}, 128, profile), 4);
+  EXPECT_EQ(ResidentOf(128, {4, 2}, 129, profile), 3);
 }
 
 TEST(ResidentCtasTest, ThreadsAndSlotsLimit) {
   DeviceProfile profile = RoundProfile();
   profile.shared_bytes_per_unit = int64_t{1} << 30;
   profile.max_threads_per_unit = 300;
-  EXPECT_EQ(ResidentCtas(ConfigOf(64, {4, 2}, 32), profile), 2);
+  EXPECT_EQ(ResidentOf(64, {4, 2}, 32, profile), 2);
   profile.max_threads_per_unit = 2048;
   profile.max_ctas_per_unit = 5;
-  EXPECT_EQ(ResidentCtas(ConfigOf(64, {4, 2}, 32), profile), 5);
+  EXPECT_EQ(ResidentOf(64, {4, 2}, 32, profile), 5);
 }
 
 TEST(KvBytesTest, CountsKeysAndValuesOncePerKvHead) {

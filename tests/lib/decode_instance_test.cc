@@ -43,7 +43,7 @@ TEST_P(CudaInstanceTest, EveryInstanceMatchesTheOracle) {
         const Problem problem =
             MakeProblem({.dtype = dtype(),
                          .query_dtype = QueryDTypeOf(dtype()),
-                         .num_q_heads = config.max_rows() + 4,
+                         .num_q_heads = config.max_rows + 4,
                          .num_kv_heads = 2,
                          .head_dim = config.key_dim,
                          .value_dim = config.value_dim,
@@ -54,7 +54,7 @@ TEST_P(CudaInstanceTest, EveryInstanceMatchesTheOracle) {
         for (DecodeOptions options :
              {ForceV1(), ForceSplits(1), ForceSplits(5)}) {
           options.instance = {config.shape.warps, config.shape.stages,
-                              config.max_rows(), config.is_general(),
+                              config.max_rows, config.is_general(),
                               !config.has_tensor_cores()};
           const absl::StatusOr<DecodeResult> result = session.Run(options);
           // A device may lack the shared memory, but says so.

@@ -23,7 +23,8 @@ namespace paged::internal {
 
 // CTAs of an instance that one SM holds at once: the least of what threads,
 // CTA slots, registers and shared memory allow. 0 when not even one fits.
-int ResidentCtas(const InstanceConfig& config, const DeviceProfile& profile);
+int ResidentCtas(const InstanceConfig& config, int registers_per_thread,
+                 const DeviceProfile& profile);
 
 // Tokens of a sequence of expected_context_len that its query tokens see: all,
 // but for windows and chunks.

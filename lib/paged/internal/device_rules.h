@@ -25,6 +25,7 @@ bool HasWholeVectors(const DecodeShape& shape);
 struct InstanceClass {
   ElementKind element = ElementKind::kF16;
   InstanceKind kind = InstanceKind::kPlain;
+  int max_rows = 0;
   int key_dim = 0;
   int value_dim = 0;
   friend bool operator==(const InstanceClass&, const InstanceClass&) = default;
@@ -41,6 +42,10 @@ std::array<std::optional<InstanceClass>, 2> ClassesFor(
 // asked for, if any.
 bool IsOf(const InstanceConfig& config, const InstanceClass& of,
           const std::optional<InstanceChoice>& forced);
+
+// Whether it has the warps and stages that were asked for, if any.
+bool HasShape(const InstanceConfig& config,
+              const std::optional<InstanceChoice>& forced);
 
 // The instance's entry in the table of what is compiled; null for none.
 const InstanceConfig* ConfigOf(const Instance& instance);

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "kernels/core/instance.h"
+#include "kernels/core/instance_registers.h"
 #include "paged/internal/cost_model.h"
 #include "paged/internal/cuda_profile.h"
 #include "paged/internal/device_rules.h"
@@ -59,6 +60,12 @@ TEST_F(CudaRegistryTest, NoInstanceSpills) {
   }
 }
 
+int RegistersOf(const InstanceConfig& config) {
+  const auto found = std::find(kInstances.begin(), kInstances.end(), config);
+  return kInstanceRegisters[static_cast<std::size_t>(found -
+                                                     kInstances.begin())];
+}
+
 TEST_F(CudaRegistryTest, TableHasTheRegistersThatCudaReports) {
   if (profile_.compute_capability != 90) {
     GTEST_SKIP() << "the table is for sm_90; this is sm_"
@@ -71,7 +78,7 @@ TEST_F(CudaRegistryTest, TableHasTheRegistersThatCudaReports) {
       ASSERT_EQ(cudaFuncGetAttributes(&attributes, function), cudaSuccess);
       most = std::max(most, attributes.numRegs);
     }
-    EXPECT_EQ(most, kernel.config.registers_per_thread)
+    EXPECT_EQ(most, RegistersOf(kernel.config))
         << NameOf(internal::InstanceOf(kernel.config));
   }
 }
@@ -86,7 +93,9 @@ TEST_F(CudaRegistryTest, ResidentCtasAreWhatCudaReports) {
                     &resident, function, kernel.config.threads(),
                     static_cast<std::size_t>(kernel.config.shared_bytes())),
                 cudaSuccess);
-      EXPECT_EQ(resident, internal::ResidentCtas(kernel.config, profile_))
+      EXPECT_EQ(resident,
+                internal::ResidentCtas(kernel.config,
+                                       RegistersOf(kernel.config), profile_))
           << NameOf(internal::InstanceOf(kernel.config));
     }
   }
