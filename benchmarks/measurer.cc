@@ -13,6 +13,10 @@ DecodeOptions AutomaticOptions() {
 
 DecodeOptions OptionsOf(absl::string_view variant) {
   DecodeOptions options = AutomaticOptions();
+  if (variant == "auto_invariant") {
+    options.batch_invariance = BatchInvariance::kOn;
+    return options;
+  }
   options.variant = ParseVariant(variant).value();
   return options;
 }
