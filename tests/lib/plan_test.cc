@@ -151,6 +151,13 @@ TEST(PlanTest, ACpuSplitsOneHeadOverItsThreads) {
   EXPECT_EQ(Plan({1, 1, 1, 65536}, CpuProfile(1)).variant, Variant::kV1);
 }
 
+// Three heads deal 2 to 1 to two threads, their halves evenly.
+TEST(PlanTest, ACpuSplitsWhatItsThreadsWouldShareUnevenly) {
+  EXPECT_EQ(Plan({1, 3, 3, 511}, CpuProfile(2)).num_splits, 2);
+  EXPECT_EQ(Plan({1, 4, 3, 511}, CpuProfile(2)).variant, Variant::kV1);
+  EXPECT_EQ(Plan({1, 3, 3, 64}, CpuProfile(2)).variant, Variant::kV1);
+}
+
 TEST(PlanTest, RowsAreDealtEvenlyToAsFewTilesAsHoldThem) {
   const struct {
     int group;
