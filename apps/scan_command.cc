@@ -36,9 +36,8 @@ constexpr char kAbout[] =
   block_size  1 to 256 tokens
   group       1, 2, 3, ... 16 q heads per kv head
   grid        batch by context with forced splits: how good the choice is
-  every_batch 1, 2, 3, ... 256 sequences, the automatic choice alone; not of all
 
-All but batches and grid are repeated for each of --num_seqs. A row is written as
+All but batch and grid are repeated for each of --num_seqs. A row is written as
 soon as its shape is measured; Ctrl-C leaves a file that --resume goes on with.
 Each row is what paged bench would print; its --help says how it is measured.
 
@@ -49,8 +48,7 @@ FlagTable ScanFlagTable() {
   return SeveralPointsFlagTable({
       {"csv", "FILE", "where the rows go; needed"},
       {"over", "NAME,...",
-       "of context, batch, splits, block_size, group, grid, "
-       "every_batch, all (context)"},
+       "of context, batch, splits, block_size, group, grid, all (context)"},
       {"num_seqs", "N,...", "batch sizes (8,64)"},
       {"long", "", "contexts up to 131072"},
       {"resume", "", "keeps the rows of FILE and measures what it lacks"},

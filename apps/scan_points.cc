@@ -83,14 +83,6 @@ Points OverBatch(ScanRequest request) {
       [](ShapeRequest& shape, int num_seqs) { shape.num_seqs = num_seqs; });
 }
 
-// Where a step of one sequence costs more than its bytes, if anywhere.
-Points OverEveryBatch(ScanRequest request) {
-  request.num_seqs = {1};
-  return Over(
-      request, From1To(256), TiersOf({Variant::kAuto}),
-      [](ShapeRequest& shape, int num_seqs) { shape.num_seqs = num_seqs; });
-}
-
 Points OverSplits(const ScanRequest& request) {
   return Over(request, {0}, ForcedSplits(Doubling(1, 64)),
               [](ShapeRequest&, int) {});
@@ -137,18 +129,13 @@ void Merge(BenchPoint point, Points& points) {
 struct Scan {
   const char* name;
   std::function<Points(const ScanRequest&)> points;
-  bool is_of_all = true;
 };
 
 const std::vector<Scan>& Scans() {
   static const auto* const scans = new std::vector<Scan>{
-      {"context", OverContext},
-      {"batch", OverBatch},
-      {"splits", OverSplits},
-      {"block_size", OverBlockSize},
-      {"group", OverGroup},
-      {"grid", OverGrid},
-      {"every_batch", OverEveryBatch, /*is_of_all=*/false}};
+      {"context", OverContext}, {"batch", OverBatch},
+      {"splits", OverSplits},   {"block_size", OverBlockSize},
+      {"group", OverGroup},     {"grid", OverGrid}};
   return *scans;
 }
 
@@ -165,7 +152,7 @@ absl::StatusOr<Points> ScanPoints(const ScanRequest& request) {
   for (const std::string& name : request.over) {
     bool is_known = false;
     for (const Scan& scan : Scans()) {
-      if (name != scan.name && (name != "all" || !scan.is_of_all)) continue;
+      if (name != scan.name && name != "all") continue;
       is_known = true;
       for (BenchPoint& point : scan.points(request)) {
         Merge(std::move(point), points);

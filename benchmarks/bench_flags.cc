@@ -11,13 +11,17 @@ namespace paged::benchmarks {
 namespace {
 
 constexpr char kUsage[] =
-    R"(decode_benchmark [--mode=rows|sweep|merge] [--backend=auto|cpu|cuda]
+    R"(decode_benchmark [--mode=rows|cliffs|sweep|merge] [--backend=auto|cpu|cuda]
                  [--commit=HASH] [--kernels_core=HASH] [--kernels_cuda=HASH]
                  [--sweep_out=FILE] [--sweep_filter=TEXT] [--merge_into=FILE --merge_from=FILE]
                  [--benchmark_...]
 
 rows   measures every shape (of --benchmark_filter), one row per variant and
-       cache state; --benchmark_out=FILE writes the record
+       cache state ("auto_invariant" is the dispatch's choice with batch
+       invariance), and what plans and launches cost the host;
+       --benchmark_out=FILE writes the record
+cliffs measures batches of 1 to 256, and blocks of every size, as the dispatch
+       chooses, and says where a byte takes longest beside its neighbours
 sweep  times every instance with every split and chunk count on the GPU, as
        CSV; of the shapes whose name contains --sweep_filter
 merge  puts the rows of one record into another

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "benchmarks/cpu/problem.h"
+#include "benchmarks/host_cost.h"
 #include "benchmarks/measurer.h"
 #include "benchmarks/record_file.h"
 #include "benchmarks/sample_oracle.h"
@@ -46,6 +47,9 @@ class CpuMeasurer : public Measurer {
     }
     return rows;
   }
+
+  // Of a GPU's planner, which this machine can run without the GPU.
+  std::vector<HostRow> HostRows() override { return PlanRows(H200Profile()); }
 
   std::vector<std::pair<std::string, std::string>> Context() override {
     return {{"backend", "cpu"},

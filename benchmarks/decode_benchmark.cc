@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "benchmarks/bench_flags.h"
+#include "benchmarks/cliffs.h"
 #include "benchmarks/measurer.h"
 #include "benchmarks/plain_names.h"
 #include "benchmarks/record_file.h"
@@ -41,6 +43,7 @@ class RowCache {
     for (const Row& row : rows_) {
       if (row.name == name) {
         num_failed_ += !row.error.empty();
+        timed_.push_back({shape, row.time_us});
         return row;
       }
     }
@@ -50,12 +53,20 @@ class RowCache {
     return missing;
   }
 
+  Row Get(const HostRow& host_row) {
+    Row row = host_row.measure();
+    num_failed_ += !row.error.empty();
+    return row;
+  }
+
   int num_failed() const { return num_failed_; }
+  const std::vector<TimedShape>& timed() const { return timed_; }
 
  private:
   Measurer& measurer_;
   std::string shape_name_;
   std::vector<Row> rows_;
+  std::vector<TimedShape> timed_;
   int num_failed_ = 0;
 };
 
@@ -74,40 +85,54 @@ void ReportRow(const Row& row, benchmark::State& state) {
   state.counters["time_us"] = row.time_us;
 }
 
-void Register(const Measurer& measurer, RowCache& rows) {
+void RegisterRow(const std::string& name, std::function<Row()> measure) {
+  benchmark::RegisterBenchmark(
+      name.c_str(),
+      [measure = std::move(measure)](benchmark::State& state) {
+        ReportRow(measure(), state);
+      })
+      ->Iterations(1)
+      ->UseManualTime()
+      ->Unit(benchmark::kMicrosecond);
+}
+
+void Register(Measurer& measurer, RowCache& rows) {
   for (const BenchShape& shape : measurer.Shapes()) {
     for (const std::string& variant : measurer.Variants(shape)) {
-      for (Cache cache : CachesOf(shape)) {
+      for (Cache cache : measurer.Caches(shape)) {
         const std::string name = RowName(variant, shape, cache);
-        benchmark::RegisterBenchmark(
-            name.c_str(),
-            [&rows, shape, name](benchmark::State& state) {
-              ReportRow(rows.Get(shape, name), state);
-            })
-            ->Iterations(1)
-            ->UseManualTime()
-            ->Unit(benchmark::kMicrosecond);
+        RegisterRow(name,
+                    [&rows, shape, name] { return rows.Get(shape, name); });
       }
     }
+  }
+  for (const HostRow& row : measurer.HostRows()) {
+    RegisterRow(row.name, [&rows, row] { return rows.Get(row); });
   }
 }
 
 absl::StatusOr<std::unique_ptr<Measurer>> MakeMeasurer(
-    const std::string& backend) {
+    const std::string& backend, RowSet set) {
+  if (set == RowSet::kCliffs && backend == "cpu") {
+    return absl::InvalidArgumentError(
+        "--mode=cliffs must be of a GPU; got --backend=cpu");
+  }
   if (backend == "cpu") return MakeCpuMeasurer();
-  if (backend == "cuda") return MakeCudaMeasurer();
+  if (backend == "cuda") return MakeCudaMeasurer(set);
   if (backend != "auto") {
     return absl::InvalidArgumentError(
         absl::StrCat("--backend must be auto, cpu or cuda; got ", backend));
   }
-  absl::StatusOr<std::unique_ptr<Measurer>> cuda = MakeCudaMeasurer();
-  return cuda.ok() ? std::move(cuda) : MakeCpuMeasurer();
+  absl::StatusOr<std::unique_ptr<Measurer>> cuda = MakeCudaMeasurer(set);
+  const bool needs_cuda = set == RowSet::kCliffs;
+  return cuda.ok() || needs_cuda ? std::move(cuda) : MakeCpuMeasurer();
 }
 
 // A file's reporter is allowed only together with --benchmark_out.
 int MeasureRows(const BenchFlags& flags, const std::string& command_line,
-                bool has_file) {
-  absl::StatusOr<std::unique_ptr<Measurer>> made = MakeMeasurer(flags.backend);
+                bool has_file, RowSet set) {
+  absl::StatusOr<std::unique_ptr<Measurer>> made =
+      MakeMeasurer(flags.backend, set);
   if (!made.ok()) return ExitCodeOf(made.status());
   Measurer& measurer = **made;
   RowCache rows(measurer);
@@ -136,6 +161,9 @@ int MeasureRows(const BenchFlags& flags, const std::string& command_line,
     return ExitCodeOf(
         absl::InvalidArgumentError("no row matches --benchmark_filter"));
   }
+  if (set == RowSet::kCliffs) {
+    std::fputs(DescribeCliffs(FindCliffs(rows.timed())).c_str(), stdout);
+  }
   return rows.num_failed() == 0 ? 0 : 1;
 }
 
@@ -151,15 +179,19 @@ int Main(int argc, char** argv) {
   }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  if (flags.mode == "rows") return MeasureRows(flags, command_line, has_file);
+  if (flags.mode == "rows" || flags.mode == "cliffs") {
+    return MeasureRows(
+        flags, command_line, has_file,
+        flags.mode == "cliffs" ? RowSet::kCliffs : RowSet::kShapes);
+  }
   if (flags.mode == "sweep") {
     return ExitCodeOf(RunCudaSweep(flags.sweep_out, flags.sweep_filter));
   }
   if (flags.mode == "merge") {
     return ExitCodeOf(MergeRecords(flags.merge_into, flags.merge_from));
   }
-  return ExitCodeOf(absl::InvalidArgumentError(
-      absl::StrCat("--mode must be rows, sweep or merge; got ", flags.mode)));
+  return ExitCodeOf(absl::InvalidArgumentError(absl::StrCat(
+      "--mode must be rows, cliffs, sweep or merge; got ", flags.mode)));
 }
 
 }  // namespace

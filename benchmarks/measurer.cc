@@ -13,11 +13,11 @@ DecodeOptions AutomaticOptions() {
 
 DecodeOptions OptionsOf(absl::string_view variant) {
   DecodeOptions options = AutomaticOptions();
-  if (variant == "invariant") {
+  if (variant == "auto_invariant") {
     options.batch_invariance = BatchInvariance::kOn;
-  } else {
-    options.variant = ParseVariant(variant).value();
+    return options;
   }
+  options.variant = ParseVariant(variant).value();
   return options;
 }
 

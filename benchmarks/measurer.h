@@ -3,6 +3,8 @@
 #ifndef PAGED_BENCHMARKS_MEASURER_H_
 #define PAGED_BENCHMARKS_MEASURER_H_
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -34,6 +36,12 @@ struct Row {
   double time_us = 0;
 };
 
+// Something that costs the host alone.
+struct HostRow {
+  std::string name;  // host/<what>/<shape>
+  std::function<Row()> measure;
+};
+
 class Measurer {
  public:
   virtual ~Measurer() = default;
@@ -41,15 +49,24 @@ class Measurer {
   virtual std::vector<BenchShape> Shapes() const = 0;
   // Names that Measure(shape) returns rows for, with either cache.
   virtual std::vector<std::string> Variants(const BenchShape& shape) const = 0;
+  virtual std::vector<Cache> Caches(const BenchShape& shape) const {
+    return CachesOf(shape);
+  }
   virtual std::vector<Row> Measure(const BenchShape& shape) = 0;
+  // Their rows have a time and nothing else.
+  virtual std::vector<HostRow> HostRows() = 0;
   // Keys and values for the record's context.
   virtual std::vector<std::pair<std::string, std::string>> Context() = 0;
 };
 
+// What is measured: GpuShapes in every variant beside the gather, or
+// CliffShapes as the dispatch chooses, in fewer rounds.
+enum class RowSet : uint8_t { kShapes, kCliffs };
+
 std::unique_ptr<Measurer> MakeCpuMeasurer();
 
 // Errors as MakeCudaBackend.
-absl::StatusOr<std::unique_ptr<Measurer>> MakeCudaMeasurer();
+absl::StatusOr<std::unique_ptr<Measurer>> MakeCudaMeasurer(RowSet set);
 
 // Times every instance with every split count and chunk count, cold, of the
 // shapes whose name contains `filter`, and writes lines of CSV to `path`.
@@ -60,8 +77,7 @@ absl::Status RunCudaSweep(const std::string& path, const std::string& filter);
 // measurement's options start from.
 DecodeOptions AutomaticOptions();
 
-// What the variants of the rows ask of the planner; "invariant" is the mode of
-// that name, all else left open. "gather" is no variant.
+// What the variants of the rows ask of the planner. "gather" is no variant.
 DecodeOptions OptionsOf(absl::string_view variant);
 
 // A row with everything that its plan knows.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures this machine and keeps what it says:
 #
-#   benchmarks/record.sh [--part=tests|walk|sanitizer|bench|regret|all]
+#   benchmarks/record.sh [--part=tests|walk|sanitizer|bench|cliffs|regret|all]
 #       [--filter=REGEX]
 #       [--binaries=DIR] [--out=DIR]
 #       [--commit=HASH] [--kernels_core=HASH] [--kernels_cuda=HASH]
@@ -11,6 +11,7 @@
 #   walk       100,000 random problems against the oracle     -> walk.txt
 #   sanitizer  compute-sanitizer's tools over every variant   -> sanitizer.txt
 #   bench      decode_benchmark                               -> decode.json
+#   cliffs     decode_benchmark --mode=cliffs                 -> cliffs.json
 #   regret     dispatch_regret, whole            -> dispatch_regret.json
 #
 # Each part takes less than 8 minutes. --filter restricts it to matching test
@@ -38,7 +39,7 @@ for argument in "$@"; do
   esac
   case "${argument}" in
     --part=tests | --part=walk | --part=sanitizer | --part=bench | \
-      --part=regret | --part=all)
+      --part=cliffs | --part=regret | --part=all)
       part=${argument#*=} ;;
     --filter=* | --binaries=* | --out=* | --commit=* | --kernels_core=* | \
       --kernels_cuda=*)
@@ -196,10 +197,11 @@ record_sanitizer() {
   return "${failed}"
 }
 
-record_bench() {
+# Rows of decode_benchmark, merged into a record.
+record_rows() {  # <mode> <record>
   local program="${binaries}/benchmarks/decode_benchmark" result=0
   # From the top of the checkout, under the names that other readers have too.
-  (cd "${root}" && timeout 470 "${program}" \
+  (cd "${root}" && timeout 470 "${program}" --mode="$1" \
     --benchmark_filter="${filter:-.}" --benchmark_out="${scratch}/rows.json" \
     --benchmark_out_format=json --commit="${commit}" \
     --kernels_core="${kernels_core}" \
@@ -210,7 +212,7 @@ record_bench() {
     return "$((result == 3 ? 3 : 1))"
   fi
   "${program}" --mode=merge --merge_from="${scratch}/rows.json" \
-    --merge_into="${out}/decode.json" || return 1
+    --merge_into="${out}/$2" || return 1
   return "${result}"
 }
 
@@ -238,7 +240,12 @@ for each in tests walk sanitizer; do
 done
 if [[ ${part} == all || ${part} == bench ]]; then
   say bench
-  record_bench || result=$?
+  record_rows rows decode.json || result=$?
+fi
+# Of a GPU alone.
+if [[ ${part} == cliffs || (${part} == all && ${has_gpu} == 1) ]]; then
+  say cliffs
+  record_rows cliffs cliffs.json || result=$?
 fi
 if [[ ${part} == all || ${part} == regret ]]; then
   say regret

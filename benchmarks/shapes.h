@@ -38,6 +38,7 @@ struct BenchShape {
   int block_size = 16;
   DType dtype = DType::kF16;  // of the cache
   BenchRules rules = {};
+  bool has_ordered_blocks = false;  // neighbours in the table and in the pool
 
   bool is_ragged() const { return !lens_name.empty(); }
   int num_seqs() const { return static_cast<int>(context_lens.size()); }
@@ -73,6 +74,13 @@ std::vector<BenchShape> FeatureShapes();
 std::vector<BenchShape> ModelShapes();
 // 8 kv heads of 4 q heads each: what a schedule is for.
 std::vector<BenchShape> RaggedShapes();
+// Those of GpuShapes with rows "auto_invariant": what batch invariance costs.
+std::vector<BenchShape> InvariantShapes();
+// What a plan and the enqueueing of a run cost the host.
+std::vector<BenchShape> HostShapes();
+// Batches of 1 to 256, one by one; then blocks of every size, shuffled and
+// ordered: neighbours, whose times per byte should be alike.
+std::vector<BenchShape> CliffShapes();
 // Small enough for the specification on two cores.
 std::vector<BenchShape> CpuShapes();
 // What the cost model is fitted to.

@@ -29,6 +29,13 @@ std::vector<CpuDecodeCase> CpuDecodeCases(int num_threads) {
       add(shape, 128, kHead, Cache::kCold);
     }
   }
+  for (DType dtype : {DType::kFp8E4M3, DType::kFp8E5M2, DType::kInt8}) {
+    for (int group : {1, 4}) {
+      BenchShape shape = Uniform(1, 65536, 8, group);
+      shape.dtype = dtype;
+      add(shape, 64, kHead, Cache::kCold);
+    }
+  }
   add(Uniform(16, 8192, 8, 4), 16, kToken, Cache::kCold);
   add(Uniform(1, 65536, 1, 8), 16, kToken, Cache::kCold);
   add(Uniform(1, 4096, 8, 4), 16, kToken, Cache::kWarm);

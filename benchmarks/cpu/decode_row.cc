@@ -79,8 +79,8 @@ absl::StatusOr<Times> TimeDecode(const CpuDecodeCase& c, CpuDecodeRow& row) {
 // what arithmetic alone allows. One sequence per thread.
 double ArithmeticGbPerS(const CpuDecodeCase& c) {
   CpuDecodeCase cached = c;
-  const int64_t token_bytes =
-      4 * int64_t{c.shape.num_kv_heads} * c.shape.head_dim;
+  const int64_t token_bytes = 2 * int64_t{c.shape.num_kv_heads} *
+                              c.shape.head_dim * SizeOf(c.shape.dtype);
   const int64_t tokens = kCachedBytesPerThread / token_bytes / 64 * 64;
   cached.shape.context_lens.assign(static_cast<size_t>(c.num_threads),
                                    static_cast<int32_t>(tokens));

@@ -2,19 +2,27 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <limits>
 
 #include "benchmarks/cpu/read_ceiling.h"
 #include "kernels/core/dtype.h"
 #include "kernels/core/hash.h"
+#include "paged/internal/lower.h"
 
 namespace paged::benchmarks {
 namespace {
 
-uint16_t Element(DType dtype, uint32_t seed, int64_t index) {
-  const float x = HashUniform(seed, index);
-  return dtype == DType::kF16 ? FromFloat<Half>(x).bits
-                              : FromFloat<BFloat16>(x).bits;
+// Element `index` of a pool of `kind`, at `to`. Codes of int8 are of values
+// over kInt8Scale.
+void StoreElement(ElementKind kind, uint32_t seed, int64_t index,
+                  std::byte* to) {
+  WithElement(kind, [&]<typename Element>(Element) {
+    float x = HashElement(kind, seed, index);
+    if (kind == ElementKind::kInt8) x /= kInt8Scale;
+    const Element element = FromFloat<Element>(x);
+    std::memcpy(to, &element, sizeof(element));
+  });
 }
 
 }  // namespace
@@ -34,8 +42,11 @@ CpuProblem::CpuProblem(const BenchShape& shape, BlockLayout layout,
   keys_ = MakePool(kKeySeed);
   values_ = MakePool(kValueSeed);
   const int64_t rows = int64_t{shape_.num_seqs()} * shape_.num_q_heads();
+  const ElementKind query = internal::KindOf(shape_.query_dtype());
+  query_.resize(static_cast<size_t>(rows * dim));
   for (int64_t i = 0; i < rows * dim; ++i) {
-    query_.push_back(Element(shape_.dtype, kQuerySeed, i));
+    StoreElement(query, kQuerySeed, i,
+                 reinterpret_cast<std::byte*>(&query_[static_cast<size_t>(i)]));
   }
   output_.resize(query_.size());
   lse_.resize(static_cast<size_t>(rows));
@@ -60,7 +71,7 @@ void CpuProblem::Read(ThreadPool& threads, int set,
   const auto count = static_cast<size_t>(shape_.num_seqs()) *
                      static_cast<size_t>(tables_.table.max_blocks_per_seq);
   ReadPieces(threads, {keys_->data(), values_->data()}, {first, count},
-             block_elements() * 2, fetch_ahead_bytes);
+             block_elements() * SizeOf(shape_.dtype), fetch_ahead_bytes);
 }
 
 void CpuProblem::PoisonOutput() {
@@ -75,18 +86,20 @@ double CpuProblem::LargestErrorOfSet0() {
 
 std::unique_ptr<HostMemory> CpuProblem::MakePool(uint32_t seed) const {
   const int64_t num_blocks = tables_.table.num_blocks;
+  const ElementKind kind = internal::KindOf(shape_.dtype);
+  const int64_t bytes = BytesOf(kind);
   auto pool = std::make_unique<HostMemory>(
-      static_cast<size_t>(num_blocks * block_elements()) * 2, Pages::kHuge);
-  auto* elements = reinterpret_cast<uint16_t*>(pool->data());
+      static_cast<size_t>(num_blocks * block_elements() * bytes), Pages::kHuge);
   int64_t i = 0;
   for (int64_t block = 0; block < num_blocks; ++block) {
     for (int slot = 0; slot < shape_.block_size; ++slot) {
       for (int head = 0; head < shape_.num_kv_heads; ++head) {
-        uint16_t* to = elements + block * decode_shape_.key.block_stride +
-                       slot * decode_shape_.key.slot_stride +
-                       head * decode_shape_.key.head_stride;
-        for (int d = 0; d < shape_.head_dim; ++d) {
-          to[d] = Element(shape_.dtype, seed, i++);
+        std::byte* to =
+            pool->data() + bytes * (block * decode_shape_.key.block_stride +
+                                    slot * decode_shape_.key.slot_stride +
+                                    head * decode_shape_.key.head_stride);
+        for (int d = 0; d < shape_.head_dim; ++d, to += bytes) {
+          StoreElement(kind, seed, i++, to);
         }
       }
     }

@@ -23,8 +23,9 @@ enum class BlockLayout : uint8_t {
 // processors at hand (32 MB).
 inline constexpr int64_t kHostRotateBytes = 128'000'000;
 
-// Tensors of 16-bit types. Element (block, slot, head, dim) of a pool is that
-// of the dense token-major pool, wherever it lies.
+// Tensors of elements of 16 or 8 bits; queries and outputs have 16. Element
+// (block, slot, head, dim) of a pool is that of the dense token-major pool,
+// wherever it lies.
 class CpuProblem {
  public:
   CpuProblem(const BenchShape& shape, BlockLayout layout, int64_t rotate_bytes);

@@ -6,7 +6,7 @@
 
 namespace paged::benchmarks {
 
-absl::StatusOr<std::unique_ptr<Measurer>> MakeCudaMeasurer() {
+absl::StatusOr<std::unique_ptr<Measurer>> MakeCudaMeasurer(RowSet) {
   return absl::UnimplementedError("this build has no CUDA");
 }
 

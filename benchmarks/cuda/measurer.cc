@@ -1,13 +1,13 @@
 #include "benchmarks/measurer.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "benchmarks/cuda/host_cost.h"
+#include "benchmarks/cuda/device_context.h"
 #include "benchmarks/cuda/problem.h"
 #include "benchmarks/cuda/timing.h"
+#include "benchmarks/host_cost.h"
 #include "benchmarks/sample_oracle.h"
 #include "benchmarks/tiers.h"
 
@@ -15,6 +15,7 @@ namespace paged::benchmarks {
 namespace {
 
 constexpr int kRounds = 21;
+constexpr int kCliffRounds = 7;
 const int64_t kMaxThrustBytes =
     LargestBytesOf(Variant::kThrust, DeviceKind::kCuda);
 constexpr int kThrustRuns = 5;
@@ -28,61 +29,49 @@ struct Contender {
 };
 
 // CUDA cores, which serve these, have no rings to gather through.
-bool HasGather(const BenchShape& shape) { return shape.dtype != DType::kF32; }
+bool GatherServes(const BenchShape& shape) {
+  return shape.dtype != DType::kF32;
+}
 
-// Of a 16-bit or larger cache, without score rules.
-bool IsPlain(const BenchShape& shape) {
+bool IsMeasuredInvariant(const BenchShape& shape) {
+  const std::vector<BenchShape> shapes = InvariantShapes();
+  return std::any_of(shapes.begin(), shapes.end(), [&](const BenchShape& s) {
+    return ShapeName(s) == ShapeName(shape);
+  });
+}
+
+// Where it is quick enough, and has the features.
+bool ThrustServes(const BenchShape& shape) {
   const BenchRules& rules = shape.rules;
-  return shape.model.empty() && SizeOf(shape.dtype) > 1 && rules.q_len == 1 &&
-         rules.window == 0 && rules.attention_chunk == 0 &&
-         rules.soft_cap == 0 && !rules.has_alibi && !rules.has_sink_logits;
-}
-
-std::vector<const char*> VariantsOf(const BenchShape& shape) {
-  if (!shape.model.empty()) return {"auto"};
-  if (!IsPlain(shape)) return {"v1", "split_k", "auto"};
-  return {"v1", "split_k", "auto", "invariant"};
-}
-
-// Where it is quick enough.
-bool HasThrust(const BenchShape& shape) {
-  return IsPlain(shape) && shape.kv_bytes() <= kMaxThrustBytes;
-}
-
-// Where calls are quick enough for the host to be what they wait for.
-bool HasHostCost(const BenchShape& shape) {
-  constexpr int64_t kMostBytes = 5'000'000;
-  return IsPlain(shape) && shape.kv_bytes() <= kMostBytes;
-}
-
-int Attribute(cudaDeviceAttr attribute) {
-  int value = 0;
-  CheckCuda(cudaDeviceGetAttribute(&value, attribute, 0),
-            "cudaDeviceGetAttribute");
-  return value;
-}
-
-std::string VersionText(int version) {
-  return absl::StrCat(version / 1000, ".", version % 1000 / 10);
+  return shape.model.empty() && shape.kv_bytes() <= kMaxThrustBytes &&
+         SizeOf(shape.dtype) > 1 && rules.q_len == 1 && rules.window == 0 &&
+         rules.attention_chunk == 0 && rules.soft_cap == 0 &&
+         !rules.has_alibi && !rules.has_sink_logits;
 }
 
 class CudaMeasurer : public Measurer {
  public:
-  explicit CudaMeasurer(std::unique_ptr<Backend> backend)
-      : backend_(std::move(backend)), stream_(MakeStream()) {}
+  CudaMeasurer(std::unique_ptr<Backend> backend, RowSet set)
+      : set_(set), backend_(std::move(backend)), stream_(MakeStream()) {}
 
-  std::vector<BenchShape> Shapes() const override { return GpuShapes(); }
+  std::vector<BenchShape> Shapes() const override {
+    return set_ == RowSet::kCliffs ? CliffShapes() : GpuShapes();
+  }
 
   std::vector<std::string> Variants(const BenchShape& shape) const override {
     std::vector<std::string> variants;
     if (HasGather(shape)) variants.push_back("gather");
-    for (const char* variant : VariantsOf(shape)) variants.push_back(variant);
+    for (std::string& variant : DecodeVariants(shape)) {
+      variants.push_back(std::move(variant));
+    }
     if (shape.is_ragged()) variants.push_back("schedule");
     if (HasThrust(shape)) variants.push_back("thrust");
-    if (HasHostCost(shape)) {
-      variants.insert(variants.end(), {"host_plan", "host_run"});
-    }
     return variants;
+  }
+
+  std::vector<Cache> Caches(const BenchShape& shape) const override {
+    return set_ == RowSet::kCliffs ? std::vector<Cache>{Cache::kCold}
+                                   : CachesOf(shape);
   }
 
   std::vector<Row> Measure(const BenchShape& shape) override {
@@ -90,13 +79,16 @@ class CudaMeasurer : public Measurer {
     const std::vector<SampleRow> samples =
         ComputeSamples(shape, problem.tables());
     std::vector<Row> rows;
-    for (Cache cache : CachesOf(shape)) {
+    for (Cache cache : Caches(shape)) {
       MeasureWith(cache, problem, samples, rows);
     }
     return rows;
   }
 
-  std::vector<std::pair<std::string, std::string>> Context() override;
+  std::vector<HostRow> HostRows() override;
+  std::vector<std::pair<std::string, std::string>> Context() override {
+    return DeviceContext(*backend_, stream_.get());
+  }
 
  private:
   void MeasureWith(Cache cache, CudaProblem& problem,
@@ -108,7 +100,26 @@ class CudaMeasurer : public Measurer {
   Row MeasureSchedule(Cache cache, CudaProblem& problem);
   Row MeasureThrust(Cache cache, CudaProblem& problem,
                     absl::Span<const SampleRow> samples, double gather_us);
+  Row MeasureRun(const BenchShape& shape);
 
+  // A cliff is a matter of the dispatch's choices alone.
+  std::vector<std::string> DecodeVariants(const BenchShape& shape) const {
+    if (set_ == RowSet::kCliffs || !shape.model.empty()) return {"auto"};
+    std::vector<std::string> variants = {"v1", "split_k", "auto"};
+    if (IsMeasuredInvariant(shape)) variants.push_back("auto_invariant");
+    return variants;
+  }
+  bool HasGather(const BenchShape& shape) const {
+    return set_ != RowSet::kCliffs && GatherServes(shape);
+  }
+  bool HasThrust(const BenchShape& shape) const {
+    return set_ != RowSet::kCliffs && ThrustServes(shape);
+  }
+  int num_rounds() const {
+    return set_ == RowSet::kCliffs ? kCliffRounds : kRounds;
+  }
+
+  RowSet set_;
   std::unique_ptr<Backend> backend_;
   OwnedStream stream_;
 };
@@ -136,7 +147,7 @@ void CudaMeasurer::MeasureWith(Cache cache, CudaProblem& problem,
     rows.push_back(
         MakeFailedRow("gather", shape, cache, best.status().ToString()));
   }
-  for (const std::string variant : VariantsOf(shape)) {
+  for (const std::string& variant : DecodeVariants(shape)) {
     std::optional<Contender> contender =
         Enter(variant, cache, problem, samples, rows);
     if (contender.has_value()) contenders.push_back(*std::move(contender));
@@ -149,7 +160,7 @@ void CudaMeasurer::MeasureWith(Cache cache, CudaProblem& problem,
       graphs.push_back(&*contender.graph);
     }
     const std::vector<double> times_us =
-        TimeInTurns(stream_.get(), graphs, kRounds);
+        TimeInTurns(stream_.get(), graphs, num_rounds());
     if (has_gather) gather_us = times_us.front();
     for (std::size_t i = 0; i < contenders.size(); ++i) {
       SetTime(contenders[i].row, times_us[i], gather_us);
@@ -159,11 +170,6 @@ void CudaMeasurer::MeasureWith(Cache cache, CudaProblem& problem,
   if (shape.is_ragged()) rows.push_back(MeasureSchedule(cache, problem));
   if (HasThrust(shape)) {
     rows.push_back(MeasureThrust(cache, problem, samples, gather_us));
-  }
-  if (HasHostCost(shape)) {
-    for (Row& row : MeasureHost(problem, *backend_, cache, stream_.get())) {
-      rows.push_back(std::move(row));
-    }
   }
 }
 
@@ -246,46 +252,40 @@ Row CudaMeasurer::MeasureThrust(Cache cache, CudaProblem& problem,
   return row;
 }
 
-std::vector<std::pair<std::string, std::string>> CudaMeasurer::Context() {
-  cudaDeviceProp properties;
-  CheckCuda(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties");
-  int runtime = 0;
-  int driver = 0;
-  CheckCuda(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
-  CheckCuda(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
+// Enqueueing alone: the stream is waited for between groups of runs.
+Row CudaMeasurer::MeasureRun(const BenchShape& shape) {
+  const std::string name = HostRowName("run", shape);
+  CudaProblem problem(shape, *backend_, stream_.get());
+  absl::StatusOr<PlannedDecode> decode = problem.Plan(AutomaticOptions());
+  absl::Status status = decode.status();
+  if (status.ok()) status = problem.BeginStep(*decode);
+  if (!status.ok()) {
+    Row row;
+    row.name = name;
+    row.error = status.ToString();
+    return row;
+  }
+  return TimeOnHost(
+      name, [&] { return problem.EnqueueDecode(*decode, 0); },
+      [&] { CheckCuda(cudaStreamSynchronize(stream_.get()), "runs"); });
+}
 
-  // A gigabyte of random blocks: what this very unit can read.
-  BenchShape large;
-  large.context_lens.assign(64, 4096);
-  large.num_kv_heads = 8;
-  large.group = 4;
-  CudaProblem problem(large, *backend_, stream_.get());
-  const absl::StatusOr<BestGather> best =
-      FindBestGather(problem, Cache::kCold, stream_.get());
-  const double ceiling =
-      best.ok() ? static_cast<double>(large.kv_bytes()) / best->time_us * 1e-3
-                : 0;
-  return {
-      {"backend", "cuda"},
-      {"device", properties.name},
-      {"compute_capability",
-       absl::StrCat(properties.major, ".", properties.minor)},
-      {"num_sms", absl::StrCat(properties.multiProcessorCount)},
-      {"l2_bytes", absl::StrCat(properties.l2CacheSize)},
-      {"memory_bytes", absl::StrCat(properties.totalGlobalMem)},
-      {"memory_clock_khz", absl::StrCat(Attribute(cudaDevAttrMemoryClockRate))},
-      {"sm_clock_khz", absl::StrCat(Attribute(cudaDevAttrClockRate))},
-      {"cuda_runtime", VersionText(runtime)},
-      {"cuda_driver_api", VersionText(driver)},
-      {"gather_ceiling_gb_per_s", absl::StrFormat("%.0f", ceiling)}};
+std::vector<HostRow> CudaMeasurer::HostRows() {
+  if (set_ == RowSet::kCliffs) return {};
+  std::vector<HostRow> rows = PlanRows(backend_->profile());
+  for (const BenchShape& shape : HostShapes()) {
+    rows.push_back({HostRowName("run", shape),
+                    [this, shape] { return MeasureRun(shape); }});
+  }
+  return rows;
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Measurer>> MakeCudaMeasurer() {
+absl::StatusOr<std::unique_ptr<Measurer>> MakeCudaMeasurer(RowSet set) {
   absl::StatusOr<std::unique_ptr<Backend>> backend = MakeCudaBackend();
   if (!backend.ok()) return backend.status();
-  return std::make_unique<CudaMeasurer>(*std::move(backend));
+  return std::make_unique<CudaMeasurer>(*std::move(backend), set);
 }
 
 }  // namespace paged::benchmarks

@@ -34,7 +34,6 @@ class CudaProblem {
 
   const BenchShape& shape() const { return shape_; }
   const BenchTables& tables() const { return tables_; }
-  const DecodeShape& decode_shape() const { return decode_shape_; }
   int NumCalls(Cache cache) const;  // of a graph
   DecodeArgs Args(int set) const;
 

@@ -169,11 +169,14 @@ DeviceProfile CpuProfile(int num_threads) {
       .max_ctas_per_unit = 1,
       .bandwidth_gb_per_s = kCpuGbPerSPerThread * threads,
       .knee_units = static_cast<double>(threads),
-      // Threads that are awake, on the same cores: 8 kv heads, group 4. 16
-      // tokens take 5 us, 3.5 of them by their bytes; 64 tokens take 8 us more
-      // with two splits, 10 with four, 2 and 4 of them by the partials' bytes.
+      // Two threads that are awake, on the same cores, fp16: what two splits
+      // take beyond half of the work each is 1.1 to 1.3 us for 1 to 3 kv heads
+      // of up to 8 rows, 3.0 us for 8 of 4 rows and 5.2 with four splits, of
+      // which 2.2 and 4.4 are by the partials' bytes. So 3 kv heads of 3 rows
+      // and head_dim 64, which deal 2 to 1, take 12.3 us in two splits at 511
+      // tokens and 14.9 in one; 7.1 and 7.8 at 256.
       .v1_fixed_us = 2,
-      .second_pass = {.fixed_us = 5, .us_per_split = 0.1},
+      .second_pass = {.fixed_us = 1, .us_per_split = 0.1},
   };
 }
 

@@ -193,12 +193,17 @@ std::array<std::optional<InstanceClass>, 2> ClassesFor(
     return std::tuple(!config.has_tensor_cores(), reads_more, config.kind,
                       config.key_dim + config.value_dim, config.max_rows);
   };
-  // Of wide instances, and of the others.
+  // Of wide instances, and of the others: those that have the shape that is
+  // asked for, if there are any.
   const InstanceConfig* best[2] = {};
-  for (const InstanceConfig& config : kInstances) {
-    if (!Serves(config, shape) || !Takes(config, forced)) continue;
-    const InstanceConfig*& other = best[config.max_rows == kWideRows];
-    if (other == nullptr || cost(config) < cost(*other)) other = &config;
+  for (bool of_any_shape : {false, true}) {
+    if (best[0] != nullptr || best[1] != nullptr) break;
+    for (const InstanceConfig& config : kInstances) {
+      if (!Serves(config, shape) || !Takes(config, forced)) continue;
+      if (!of_any_shape && !HasShape(config, forced)) continue;
+      const InstanceConfig*& other = best[config.max_rows == kWideRows];
+      if (other == nullptr || cost(config) < cost(*other)) other = &config;
+    }
   }
   if (best[0] != nullptr && rows <= kMmaRows) best[1] = nullptr;
   std::array<std::optional<InstanceClass>, 2> classes;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "benchmarks/sample_oracle.h"
@@ -42,11 +43,56 @@ TEST(BenchShapesTest, CountsTrueLengthsOncePerKvHead) {
 }
 
 TEST(BenchShapesTest, NoTwoShapesShareAName) {
-  for (const auto& shapes : {GpuShapes(), CpuShapes(), SweepShapes()}) {
+  for (const auto& shapes : {GpuShapes(), CpuShapes(), SweepShapes(),
+                             HostShapes(), InvariantShapes()}) {
     std::set<std::string> names;
     for (const BenchShape& shape : shapes) names.insert(ShapeName(shape));
     EXPECT_EQ(names.size(), shapes.size());
   }
+}
+
+// The GPU's rows have an automatic one beside each.
+TEST(BenchShapesTest, InvariantShapesAreAmongTheOthers) {
+  std::set<std::string> names;
+  for (const BenchShape& shape : GpuShapes()) names.insert(ShapeName(shape));
+  for (const BenchShape& shape : InvariantShapes()) {
+    EXPECT_TRUE(names.contains(ShapeName(shape))) << ShapeName(shape);
+  }
+}
+
+TEST(BenchShapesTest, CliffsAreEveryBatchAndEveryBlockSizeInBothOrders) {
+  std::set<std::string> names;
+  std::set<int> batches;
+  std::set<std::pair<int, bool>> blocks;
+  for (const BenchShape& shape : CliffShapes()) {
+    names.insert(ShapeName(shape));
+    if (shape.max_context_len() == 2048) batches.insert(shape.num_seqs());
+    if (shape.max_context_len() == 4096) {
+      blocks.insert({shape.block_size, shape.has_ordered_blocks});
+    }
+  }
+  EXPECT_EQ(names.size(), 256u + 14u);
+  EXPECT_EQ(batches.size(), 256u);
+  EXPECT_EQ(*batches.rbegin(), 256);
+  EXPECT_EQ(blocks.size(), 14u);
+}
+
+TEST(BenchShapesTest, OrderedBlocksAreNeighboursAndShuffledOnesAreNot) {
+  BenchShape shape = Uniform(3, 300, 2, 2);
+  const auto count_neighbours = [&shape] {
+    const BenchTables tables = MakeTables(shape, 0);
+    int neighbours = 0;
+    for (int row = 0; row < tables.table.num_seqs(); ++row) {
+      const auto blocks = tables.table.row(row);
+      for (std::size_t i = 1; i < blocks.size(); ++i) {
+        neighbours += blocks[i] == blocks[i - 1] + 1;
+      }
+    }
+    return neighbours;
+  };
+  EXPECT_LT(count_neighbours(), 20);
+  shape.has_ordered_blocks = true;
+  EXPECT_EQ(count_neighbours(), 2 * 3 * 18);
 }
 
 TEST(BenchShapesTest, RaggedLengthsLieInTheirRange) {

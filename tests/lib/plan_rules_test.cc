@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 
+#include "paged/internal/device_rules.h"
 #include "paged/internal/lower.h"
 #include "paged/plan.h"
 #include "tests/lib/shapes.h"
@@ -146,20 +147,20 @@ TEST(PlanRulesTest, EachShapeHasAnInstance) {
   constexpr DType kF16 = DType::kF16;
   constexpr DType kF32 = DType::kF32;
   constexpr DType kE4M3 = DType::kFp8E4M3;
-  EXPECT_EQ(name_of(kF16, kF16, 80, 0), "fp16_d80");
-  EXPECT_EQ(name_of(kF16, kF16, 88, 0), "fp16_d128_general");
-  EXPECT_EQ(name_of(kF16, kF16, 80, 100), "fp16_d128_general");
-  EXPECT_EQ(name_of(kF16, kF16, 160, 0), "fp16_d192_general");
-  EXPECT_EQ(name_of(kF16, kF16, 512, 0), "fp16_d512_cores");
-  EXPECT_EQ(name_of(kF16, kF32, 64, 0), "fp16_d128_cores");
-  EXPECT_EQ(name_of(kF32, kF32, 64, 100), "fp32_d128_cores");
-  EXPECT_EQ(name_of(kE4M3, DType::kBF16, 128, 0), "fp8_e4m3_d128");
-  EXPECT_EQ(name_of(kE4M3, kF16, 72, 0), "fp8_e4m3_d128_general");
-  EXPECT_EQ(name_of(kE4M3, kF32, 128, 0), "fp8_e4m3_d128_cores");
-  EXPECT_EQ(name_of(DType::kInt8, kF16, 128, 0), "int8_d128");
-  EXPECT_EQ(name_of(DType::kInt8, kF16, 64, 0), "int8_d64_general");
+  EXPECT_EQ(name_of(kF16, kF16, 80, 0), "fp16_d80_r16");
+  EXPECT_EQ(name_of(kF16, kF16, 88, 0), "fp16_d128_general_r16");
+  EXPECT_EQ(name_of(kF16, kF16, 80, 100), "fp16_d128_general_r16");
+  EXPECT_EQ(name_of(kF16, kF16, 160, 0), "fp16_d192_general_r16");
+  EXPECT_EQ(name_of(kF16, kF16, 512, 0), "fp16_d512_r8");
+  EXPECT_EQ(name_of(kF16, kF32, 64, 0), "fp16_d128_cores_r8");
+  EXPECT_EQ(name_of(kF32, kF32, 64, 100), "fp32_d128_cores_r8");
+  EXPECT_EQ(name_of(kE4M3, DType::kBF16, 128, 0), "fp8_e4m3_d128_r8");
+  EXPECT_EQ(name_of(kE4M3, kF16, 72, 0), "fp8_e4m3_d128_general_r16");
+  EXPECT_EQ(name_of(kE4M3, kF32, 128, 0), "fp8_e4m3_d128_cores_r8");
+  EXPECT_EQ(name_of(DType::kInt8, kF16, 128, 0), "int8_d128_r8");
+  EXPECT_EQ(name_of(DType::kInt8, kF16, 64, 0), "int8_d64_general_r16");
   // Two row tiles, the second of which reads from the L2.
-  EXPECT_EQ(name_of(kF16, kF16, 128, 0, 9), "fp16_d128_general");
+  EXPECT_EQ(name_of(kF16, kF16, 128, 0, 9), "fp16_d128_general_r16");
 }
 
 // Of 2 GB, no second row tile is to read them again.
@@ -178,7 +179,7 @@ TEST(PlanRulesTest, ManyRowsOfLargeCachesShareTheirTiles) {
 
 TEST(PlanRulesTest, AForcedInstanceIsTakenOrRefused) {
   EXPECT_EQ(Plan({.instance = InstanceChoice{8, 3}}).instance,
-            (Instance{DType::kF16, 128, 128, 8, 3, 16}));
+            (Instance{DType::kF16, 128, 128, 8, 3, 8}));
   absl::Status status = ErrorOf(ShapeOf(kBatch), H200Profile(),
                                 {.instance = InstanceChoice{5, 7}});
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
@@ -189,7 +190,7 @@ TEST(PlanRulesTest, AForcedInstanceIsTakenOrRefused) {
                    {.instance = InstanceChoice{8, 2}});
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(status.message(),
-            "no plan can run on NVIDIA GeForce RTX 3090: needs 135168 bytes of "
+            "no plan can run on NVIDIA GeForce RTX 3090: needs 133120 bytes of "
             "shared memory per CTA; the device has 101376");
   EXPECT_FALSE(ErrorOf(ShapeOf(kBatch), CpuProfile(2),
                        {.instance = InstanceChoice{4, 2}})
@@ -256,7 +257,7 @@ TEST(PlanRulesTest, EveryPlanOfASmallDeviceFitsIt) {
     const DecodePlan plan =
         MakePlan(ProblemOf({1, 8, 4, context_len}), Rtx3090Profile(), {})
             .value();
-    EXPECT_LE(plan.instance.warps * plan.instance.stages * 8192 + 4096, 101376);
+    EXPECT_LE(internal::ConfigOf(plan.instance)->shared_bytes(), 101376);
   }
 }
 

@@ -151,6 +151,13 @@ TEST(PlanTest, ACpuSplitsOneHeadOverItsThreads) {
   EXPECT_EQ(Plan({1, 1, 1, 65536}, CpuProfile(1)).variant, Variant::kV1);
 }
 
+// Three heads deal 2 to 1 to two threads, their halves evenly.
+TEST(PlanTest, ACpuSplitsWhatItsThreadsWouldShareUnevenly) {
+  EXPECT_EQ(Plan({1, 3, 3, 511}, CpuProfile(2)).num_splits, 2);
+  EXPECT_EQ(Plan({1, 4, 3, 511}, CpuProfile(2)).variant, Variant::kV1);
+  EXPECT_EQ(Plan({1, 3, 3, 64}, CpuProfile(2)).variant, Variant::kV1);
+}
+
 TEST(PlanTest, RowsAreDealtEvenlyToAsFewTilesAsHoldThem) {
   const struct {
     int group;
@@ -195,21 +202,21 @@ TEST(PlanTest, PrintsOnOneLine) {
                         .shape = {}};
   EXPECT_EQ(ToString(plan),
             "variant=split_k partition=splits splits=6 reduction=second_pass "
-            "instance=bf16_d64_w8s3 ctas=48 resident_ctas=2 waves=0.18 "
+            "instance=bf16_d64_r16_w8s3 ctas=48 resident_ctas=2 waves=0.18 "
             "predicted_us=20.8 decided_by=PAGED_SPLITS");
 }
 
 TEST(PlanTest, InstancesHaveNames) {
   EXPECT_EQ(NameOf(Instance{DType::kF16, 128, 128, 4, 2, 16}),
-            "fp16_d128_w4s2");
+            "fp16_d128_r16_w4s2");
   EXPECT_EQ(NameOf(Instance{DType::kBF16, 192, 128, 8, 2, 16}),
-            "bf16_d192v128_w8s2");
+            "bf16_d192v128_r16_w8s2");
   EXPECT_EQ(NameOf(Instance{DType::kF16, 128, 128, 4, 2, 16, true}),
-            "fp16_d128_general_w4s2");
+            "fp16_d128_general_r16_w4s2");
   EXPECT_EQ(NameOf(Instance{DType::kF32, 512, 512, 4, 1, 8, true, true}),
-            "fp32_d512_cores_w4s1");
+            "fp32_d512_cores_r8_w4s1");
   EXPECT_EQ(NameOf(Instance{DType::kF16, 64, 64, 8, 2, 32, true}),
-            "fp16_d64_wide_w8s2");
+            "fp16_d64_general_r32_w8s2");
   EXPECT_EQ(NameOf(Instance{DType::kF32, 80, 80, 0, 0}), "fp32_d80_cpu");
 }
 

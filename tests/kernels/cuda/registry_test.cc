@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "kernels/core/instance.h"
 #include "kernels/core/instance_registers.h"
@@ -87,17 +88,19 @@ TEST_F(CudaRegistryTest, ResidentCtasAreWhatCudaReports) {
   for (const DecodeKernel& kernel : DecodeKernels()) {
     if (kernel.config.shared_bytes() > profile_.shared_bytes_per_cta) continue;
     ASSERT_EQ(PrepareDecodeKernel(kernel), cudaSuccess);
+    // Of the ending that needs the most registers; others may fit more often.
+    int least = std::numeric_limits<int>::max();
     for (const void* function : kernel.functions) {
       int resident = 0;
       ASSERT_EQ(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
                     &resident, function, kernel.config.threads(),
                     static_cast<std::size_t>(kernel.config.shared_bytes())),
                 cudaSuccess);
-      EXPECT_EQ(resident,
-                internal::ResidentCtas(kernel.config,
-                                       RegistersOf(kernel.config), profile_))
-          << NameOf(internal::InstanceOf(kernel.config));
+      least = std::min(least, resident);
     }
+    EXPECT_EQ(least, internal::ResidentCtas(
+                         kernel.config, RegistersOf(kernel.config), profile_))
+        << NameOf(internal::InstanceOf(kernel.config));
   }
 }
 
