@@ -194,13 +194,16 @@ std::array<std::optional<InstanceClass>, 2> ClassesFor(
                       config.key_dim + config.value_dim, config.max_rows);
   };
   // Of wide instances, and of the others: those that have the shape that is
-  // asked for, if there are any.
+  // asked for, if there are any on tensor cores.
   const InstanceConfig* best[2] = {};
   for (bool of_any_shape : {false, true}) {
     if (best[0] != nullptr || best[1] != nullptr) break;
     for (const InstanceConfig& config : kInstances) {
       if (!Serves(config, shape) || !Takes(config, forced)) continue;
-      if (!of_any_shape && !HasShape(config, forced)) continue;
+      if (!of_any_shape &&
+          !(config.has_tensor_cores() && HasShape(config, forced))) {
+        continue;
+      }
       const InstanceConfig*& other = best[config.max_rows == kWideRows];
       if (other == nullptr || cost(config) < cost(*other)) other = &config;
     }

@@ -185,7 +185,14 @@ TEST(PlanRulesTest, AForcedInstanceIsTakenOrRefused) {
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
   EXPECT_EQ(status.message().substr(0, 36),
             "instance w5s7 is not built; built: w");
-  // 132 KB per CTA do not fit an RTX 3090.
+  // One that up to eight rows do not have, and one that CUDA cores alone have.
+  EXPECT_EQ(Plan({.instance = InstanceChoice{4, 2}}).instance,
+            (Instance{DType::kF16, 128, 128, 4, 2, 16}));
+  EXPECT_EQ(ErrorOf(ShapeOf(kBatch), H200Profile(),
+                    {.instance = InstanceChoice{4, 1}})
+                .code(),
+            absl::StatusCode::kUnimplemented);
+  // 130 KB per CTA do not fit an RTX 3090.
   status = ErrorOf(ShapeOf(kBatch), Rtx3090Profile(),
                    {.instance = InstanceChoice{8, 2}});
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
