@@ -145,7 +145,6 @@ constexpr int64_t kMinWideBytesPerL2 = 4;
 
 // The instances of a class, which lie side by side in the table.
 struct ClassMembers {
-  int max_rows = 0;
   std::size_t first = 0;
   std::size_t count = 0;  // 0: no such class
 };
@@ -157,9 +156,9 @@ Classes MembersFor(const DecodeShape& shape, const DecodeOptions& options) {
   std::size_t num_classes = 0;
   for (const auto& of : ClassesFor(shape, options.instance)) {
     if (!of.has_value()) break;
-    ClassMembers found = {.max_rows = of->max_rows};
+    ClassMembers found;
     for (std::size_t i = 0; i < kInstances.size(); ++i) {
-      if (!IsOf(kInstances[i], *of, std::nullopt)) continue;
+      if (!IsOf(kInstances[i], *of)) continue;
       if (found.count++ == 0) found.first = i;
     }
     members[num_classes++] = found;
@@ -213,7 +212,8 @@ void VisitInstances(Choice choice, const DecodePlan& seed,
     return;
   }
   for (const ClassMembers& members : classes) {
-    if (members.max_rows == kWideRows && &members != &classes.front() &&
+    if (kInstances[members.first].max_rows == kWideRows &&
+        &members != &classes.front() &&
         seed.kv_bytes < kMinWideBytesPerL2 * profile.l2_bytes) {
       break;
     }

@@ -96,7 +96,7 @@ absl::Status CheckInstance(const DecodeShape& shape,
   std::string built;
   for (const InstanceConfig& config : kInstances) {
     const auto is_of = [&](const std::optional<InstanceClass>& of) {
-      return of.has_value() && IsOf(config, *of, std::nullopt);
+      return of.has_value() && IsOf(config, *of);
     };
     if (!is_of(classes[0]) && !is_of(classes[1])) continue;
     if (HasShape(config, forced)) return absl::OkStatus();
@@ -220,11 +220,10 @@ std::array<std::optional<InstanceClass>, 2> ClassesFor(
   return classes;
 }
 
-bool IsOf(const InstanceConfig& config, const InstanceClass& of,
-          const std::optional<InstanceChoice>& forced) {
+bool IsOf(const InstanceConfig& config, const InstanceClass& of) {
   return config.element == of.element && config.kind == of.kind &&
          config.max_rows == of.max_rows && config.key_dim == of.key_dim &&
-         config.value_dim == of.value_dim && HasShape(config, forced);
+         config.value_dim == of.value_dim;
 }
 
 Instance InstanceOf(const InstanceConfig& config) {

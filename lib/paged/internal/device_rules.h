@@ -28,20 +28,18 @@ struct InstanceClass {
   int max_rows = 0;
   int key_dim = 0;
   int value_dim = 0;
-  friend bool operator==(const InstanceClass&, const InstanceClass&) = default;
 };
 
 // The classes to weigh for a shape: of all that could serve it, the one that
 // does it at the least cost; and where more rows share tokens than one of its
 // items holds, the one for twice as many. Both empty where no instance serves
-// the shape. With `forced`, of those that take at least what it asks for.
+// the shape. With `forced`, of those that take at least what it asks for, and
+// where some on tensor cores have its warps and stages, of these.
 std::array<std::optional<InstanceClass>, 2> ClassesFor(
     const DecodeShape& shape, const std::optional<InstanceChoice>& forced);
 
-// Whether the instance is of the class, and has the warps and stages that were
-// asked for, if any.
-bool IsOf(const InstanceConfig& config, const InstanceClass& of,
-          const std::optional<InstanceChoice>& forced);
+// Whether the instance is of the class.
+bool IsOf(const InstanceConfig& config, const InstanceClass& of);
 
 // Whether it has the warps and stages that were asked for, if any.
 bool HasShape(const InstanceConfig& config,
