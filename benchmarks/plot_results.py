@@ -19,9 +19,6 @@ import sys
 from plot_rows import ceilings, chosen, common_config, main_rows, read_rows, \
     values_of
 
-STYLE = {"svg.fonttype": "none", "svg.hashsalt": "paged", "font.size": 10}
-
-
 def number(value, digits=1):
     return "–" if math.isnan(value) else f"{value:,.{digits}f}"
 
@@ -84,20 +81,16 @@ def draw(rows, device, out_dir):
     import matplotlib
     matplotlib.use("svg")
     import matplotlib.pyplot as plt
+    from plot_axes import THEMES
     from plot_figures import FIGURES
     drawn = []
     for name, make in FIGURES.items():
-        for suffix, style in (("", "default"), ("-dark", "dark_background")):
-            with plt.style.context([style, STYLE]):
+        for suffix, theme in THEMES.items():
+            with plt.rc_context(theme):
                 figure = make(rows, device)
                 if figure is None:
                     break
-                if suffix:
-                    figure.set_facecolor("#0d1117")
-                    for axes in figure.axes:
-                        axes.set_facecolor("#0d1117")
                 figure.savefig(out_dir / f"{name}{suffix}.svg",
-                               facecolor=figure.get_facecolor(),
                                metadata={"Date": None})
                 plt.close(figure)
         else:

@@ -61,6 +61,11 @@ def rows_with_gaps():
     return rows
 
 
+def _panels(figure):
+    """Without the axes that hold a legend alone."""
+    return [axes for axes in figure.axes if axes.axison]
+
+
 class PlotResultsTest(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -101,7 +106,7 @@ class PlotResultsTest(unittest.TestCase):
 
     def test_a_missing_row_is_a_gap_in_the_line(self):
         figure = plot_figures.time_by_context(self.read(), "GPU")
-        lines = {line.get_label(): line for line in figure.axes[0].lines}
+        lines = {line.get_label(): line for line in _panels(figure)[0].lines}
         v1 = list(lines["v1"].get_ydata())
         grid = list(lines["v1"].get_xdata())
         self.assertEqual(list(lines["split_k"].get_xdata()), grid)
@@ -111,7 +116,7 @@ class PlotResultsTest(unittest.TestCase):
         rows = self.read()
         measured = {round(r["median_us"], 6) for r in rows}
         for make in (plot_figures.time_by_context, plot_figures.split_sweep):
-            for axes in make(rows, "GPU").axes:
+            for axes in _panels(make(rows, "GPU")):
                 for line in axes.lines:
                     for y in line.get_ydata():
                         if not math.isnan(y):
@@ -122,21 +127,46 @@ class PlotResultsTest(unittest.TestCase):
             figure = make(self.read(), "GPU")
             if figure is None:
                 continue
-            for axes in figure.axes:
+            for i, axes in enumerate(_panels(figure)):
                 for label in (axes.get_xlabel(), axes.get_ylabel()):
                     self.assertTrue(
                         label == "" and axes.get_label() == "<colorbar>"
+                        # Beside another, with which it shares its axis.
+                        or label == "" and i > 0 and axes.get_xlabel()
                         or "(" in label or "sequences" in label
                         or "splits" in label or "time / best" in label,
                         f"{name}: {label}")
 
     def test_regret_is_against_the_best_that_was_forced(self):
         figure = plot_figures.regret(self.read(), "GPU")
-        cells = figure.axes[0].images[0].get_array()
+        cells = figure.axes[0].collections[0].get_array().reshape(2, 4)
         # Contexts by columns; 512 tokens have forced splits, 8 the best.
         self.assertAlmostEqual(float(cells[0][2]), (1 + 1 / 9) / (1 + 1 / 9))
         # 64 sequences and 256 tokens: nothing was forced.
         self.assertTrue(math.isnan(float(cells.filled(math.nan)[1][1])))
+
+    def test_an_arrow_leads_from_each_batch_of_v1_to_its_splits(self):
+        rows = [row(tier, num_seqs, 1024, ctas=num_seqs * ctas,
+                    gb_per_s=num_seqs * gb_per_s)
+                for num_seqs in (1, 8, 64)
+                for tier, ctas, gb_per_s in (("v1", 4, 10), ("split_k", 16, 30))
+                # Eight sequences were not measured in splits.
+                if num_seqs != 8 or tier == "v1"]
+        self.write(rows)
+        axes = _panels(plot_figures.occupancy(self.read(), "GPU"))[0]
+        arrows = [text for text in axes.texts if text.arrow_patch]
+        self.assertEqual([text.get_text() for text in axes.texts
+                          if not text.arrow_patch], ["1", "8", "64"])
+        self.assertEqual([tuple(round(v, 6) for v in arrow.xyann)
+                          for arrow in arrows],
+                         [(round(4 * n / 132, 6), round(100 / n, 6))
+                          for n in (1, 64)])
+
+    def test_no_legend_lies_on_data(self):
+        for name, make in plot_figures.FIGURES.items():
+            figure = make(self.read(), "GPU")
+            for axes in _panels(figure) if figure else ():
+                self.assertIsNone(axes.get_legend(), name)
 
     def test_refuses_what_holds_no_rows(self):
         self.write([])
