@@ -39,11 +39,17 @@ inline constexpr int kTileOf = kTileSums / (R <= 2   ? R
                                             : R <= 4 ? 4
                                                      : 8);
 
+// Adds the products of a register tile's tokens, from `first` on, in the
+// dimensions [d, d + count).
 template <int R, typename Kv>
-HWY_INLINE void AddProducts(Floats* sums, const Kv* const* keys,
-                            const float* query, int query_stride, int d,
-                            int count) {
+HWY_INLINE void AddProducts(const TokenRows<Kv>& tokens, int first,
+                            const Kv* const* keys, const float* query,
+                            int query_stride, int d, int count, Floats* sums) {
   constexpr int T = kTileOf<R>;
+  if (tokens.next != nullptr) {
+    HWY_UNROLL(16)
+    for (int t = 0; t < T; ++t) FetchPart<kLanes>(tokens, first + t, d);
+  }
   Floats q[R];
   HWY_UNROLL(8)
   for (int r = 0; r < R; ++r) q[r] = LoadFloats(query + r * query_stride + d);
@@ -68,9 +74,6 @@ HWY_INLINE void ScoreStep(const TokenRows<Kv>& tokens, const float* query,
   const Floats scale = hn::Set(d, scale_log2);
   for (int first = 0; first < tokens.num_tokens; first += T) {
     const Kv* keys[T];
-    if (tokens.next != nullptr) {
-      for (int t = 0; t < T; ++t) FetchRow(tokens, first + t);
-    }
     HWY_UNROLL(16)
     for (int t = 0; t < T; ++t) {
       keys[t] = tokens.rows[first + t] + tokens.head_offset;
@@ -80,10 +83,12 @@ HWY_INLINE void ScoreStep(const TokenRows<Kv>& tokens, const float* query,
     for (int i = 0; i < kTileSums; ++i) sums[i] = hn::Zero(d);
     int at = 0;
     for (; at + kLanes <= tokens.dim; at += kLanes) {
-      AddProducts<R>(sums, keys, query, query_stride, at, kLanes);
+      AddProducts<R>(tokens, first, keys, query, query_stride, at, kLanes,
+                     sums);
     }
     if (at < tokens.dim) {
-      AddProducts<R>(sums, keys, query, query_stride, at, tokens.dim - at);
+      AddProducts<R>(tokens, first, keys, query, query_stride, at,
+                     tokens.dim - at, sums);
     }
     float* to = scores + first / T * kTileSums;
     for (int v = 0; v < kSumVectors; ++v) {
@@ -179,8 +184,8 @@ HWY_INLINE void AddValues(const TokenRows<Kv>& tokens, const float* weights,
   for (unsigned token = 0; token < num_tokens; ++token) {
     const Kv* row = tokens.rows[token] + tokens.head_offset + at;
     const float* weight = weights + token / T * kTileSums + token % T;
-    if (at == 0 && tokens.next != nullptr)
-      FetchRow(tokens, static_cast<int>(token));
+    if (tokens.next != nullptr)
+      FetchPart<X * kLanes>(tokens, static_cast<int>(token), at);
     Floats value[X];
     HWY_UNROLL(8)
     for (int x = 0; x < X; ++x) {

@@ -20,18 +20,18 @@ HWY_BEFORE_NAMESPACE();
 namespace paged {
 namespace HWY_NAMESPACE {
 
-// Tokens that are attended at once. Those of two of the item's tiles are 8 %
-// faster in the second cache, as scores become weights half as often, but were
-// slower from memory at group 4 in head-major blocks (kernels/README.md).
-inline constexpr int kTilesPerStep = 1;
+// Tokens that are attended at once: those of two of the item's tiles, as scores
+// become weights by a chain of operations that takes no longer for them than
+// for one tile's.
+inline constexpr int kTilesPerStep = 2;
 inline constexpr int kStepTokens = kTilesPerStep * kTileTokens;
 
 inline constexpr int kMaxStepsPerTurn = 8;
 
 // Steps of single heads between a fetch and its use: 64 KB of fp16 at head_dim
-// 128. Of 4, 8, 16 and 32, on a Zen 4 core, 32 loses 5 to 10 % and the others
-// are within noise of each other.
-inline constexpr int kStepsAhead = 8;
+// 128. On a Zen 4 core twice as many are within noise of these, four times as
+// many lose 5 to 10 %.
+inline constexpr int kStepsAhead = 4;
 
 // Where the tokens of a step lie, for kv head 0: those that some row of the
 // item sees. Past `num_tokens` the last of them is repeated: nothing else is
@@ -188,7 +188,7 @@ void FindTurn(const DecodeParams& p, const WorkItem& item, int& tile_idx,
   }
 }
 
-inline constexpr int64_t kLineBytes = 64;
+inline constexpr int kLineBytes = 64;
 
 // One step of one kv head: rows of its tokens, and of those to fetch meanwhile.
 // Past `num_tokens` the last token is repeated.
@@ -202,20 +202,20 @@ struct TokenRows {
   int dim;
 };
 
-template <typename Kv>
-HWY_INLINE void FetchRow(const TokenRows<Kv>& tokens, int token) {
-  const Kv* row = tokens.next[token] + tokens.next_offset;
-  const int64_t bytes = tokens.dim * static_cast<int64_t>(sizeof(Kv));
-  const char* from = reinterpret_cast<const char*>(row);
-  int64_t at = 0;
-  // A row of head_dim 128 is 4 lines: the loop would cost as much as they do.
-  for (; at + 4 * kLineBytes <= bytes; at += 4 * kLineBytes) {
-    HWY_UNROLL(4)
-    for (int line = 0; line < 4; ++line) {
-      FetchLine(from + at + line * kLineBytes);
-    }
+// Fetches the lines of the next token that begin within `kCount` dimensions,
+// from `dim` on: those that are about to be read of the token at hand. So
+// fetches are spread over the arithmetic, where many at once would wait for
+// each other. `kCount` is a power of two, and `dim` a multiple of it.
+template <int kCount, typename Kv>
+HWY_INLINE void FetchPart(const TokenRows<Kv>& tokens, int token, int dim) {
+  constexpr int kLine = static_cast<int>(kLineBytes / sizeof(Kv));
+  const Kv* row = tokens.next[token] + tokens.next_offset + dim;
+  if constexpr (kCount % kLine == 0) {
+    HWY_UNROLL(8)
+    for (int d = 0; d < kCount; d += kLine) FetchLine(row + d);
+  } else {
+    if (dim % kLine == 0) FetchLine(row);
   }
-  for (; at < bytes; at += kLineBytes) FetchLine(from + at);
 }
 
 }  // namespace HWY_NAMESPACE
