@@ -187,28 +187,30 @@ std::vector<BenchShape> CpuShapes() {
 }
 
 std::vector<BenchShape> SweepShapes() {
-  std::vector<BenchShape> shapes = {Uniform(8, 128, 4, 2),
-                                    Uniform(8, 512, 4, 2),
-                                    Uniform(8, 1024, 4, 2),
-                                    Uniform(8, 4096, 4, 2),
-                                    Uniform(64, 1024, 4, 2),
-                                    Uniform(64, 4096, 4, 2),
-                                    Uniform(1, 128, 8, 4),
-                                    Uniform(1, 1024, 8, 4),
-                                    Uniform(1, 4096, 8, 4),
-                                    Uniform(1, 16384, 8, 4),
-                                    Uniform(1, 131072, 8, 4),
-                                    Uniform(8, 1024, 8, 4),
-                                    Uniform(16, 512, 8, 4),
-                                    Uniform(16, 2048, 8, 4),
-                                    Uniform(64, 4096, 8, 4),
-                                    Uniform(256, 1024, 8, 4),
-                                    Uniform(32, 1000, 32, 1),
-                                    Uniform100To1000(),
-                                    Uniform(16, 8192, 8, 8),
-                                    Uniform(32, 4096, 1, 16),
-                                    WithHeadDim(Uniform(8, 1024, 8, 4), 64),
-                                    WithHeadDim(Uniform(64, 2048, 8, 4), 64)};
+  std::vector<BenchShape> shapes = {
+      Uniform(8, 128, 4, 2),
+      Uniform(8, 512, 4, 2),
+      Uniform(8, 1024, 4, 2),
+      Uniform(8, 4096, 4, 2),
+      Uniform(64, 1024, 4, 2),
+      Uniform(64, 4096, 4, 2),
+      Uniform(1, 128, 8, 4),
+      Uniform(1, 1024, 8, 4),
+      Uniform(1, 4096, 8, 4),
+      Uniform(1, 16384, 8, 4),
+      Uniform(1, 131072, 8, 4),
+      Uniform(8, 1024, 8, 4),
+      Uniform(16, 512, 8, 4),
+      Uniform(16, 2048, 8, 4),
+      Uniform(64, 4096, 8, 4),
+      Uniform(256, 1024, 8, 4),
+      Uniform(32, 1000, 32, 1),
+      Uniform100To1000(),
+      Uniform(16, 8192, 8, 8),
+      Uniform(32, 4096, 1, 16),
+      WithHeadDim(Uniform(8, 1024, 8, 4), 64),
+      WithHeadDim(Uniform(64, 2048, 8, 4), 64),
+      WithDType(Uniform(64, 4096, 8, 4), DType::kFp8E4M3)};
   for (BenchShape& shape : RaggedShapes()) shapes.push_back(std::move(shape));
   return shapes;
 }

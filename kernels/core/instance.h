@@ -162,6 +162,8 @@ constexpr void VisitOf16Bits(ElementKind element, const Visit& visit) {
   VisitShapes(narrow, {128, 128}, kDeep, visit);
   VisitShapes(narrow, {512, 512}, kHuge, visit);
   const Family narrow_general = {element, InstanceKind::kGeneral, kNarrowRows};
+  VisitShapes(narrow_general, {64, 64}, kFew, visit);
+  VisitShapes(narrow_general, {128, 128}, kPadded, visit);
   VisitShapes(narrow_general, {512, 512}, kHuge, visit);
   const Family plain = {element, InstanceKind::kPlain, kMmaRows};
   VisitShapes(plain, {64, 64}, kFew, visit);
@@ -193,6 +195,7 @@ constexpr void VisitOf8Bits(ElementKind element, const Visit& visit) {
     VisitShapes(plain, {64, 64}, kFew, visit);
   }
   VisitShapes(narrow, {128, 128}, kAll, visit);
+  VisitShapes(narrow_general, {128, 128}, kPadded, visit);
   VisitShapes(narrow_general, {512, 512}, kHuge, visit);
   // {4, 2} spills where three CTAs are to fit an SM.
   VisitShapes(plain, {128, 128}, kPadded, visit);

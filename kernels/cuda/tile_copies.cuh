@@ -107,7 +107,7 @@ class TileCopies {
     for (int r = 0; r < kTileTokens; r += Layout::kRowsPerCopy) {
 #pragma unroll
       for (int c = 0; c < Layout::kChunks; c += Layout::kLanesPerRow) {
-        if (chunk + c < num_chunks) {
+        if (row < Layout::kRowsPerCopy && chunk + c < num_chunks) {
           CopyAsync16(Layout::Move(first, r, c),
                       source + c * Layout::kChunkElements);
         }
@@ -128,6 +128,7 @@ class TileCopies {
       const int row = r + lane_ / Layout::kLanesPerRow;
       const int row_block = __shfl_sync(kAllLanes, block, row);
       const int row_slot = __shfl_sync(kAllLanes, slot, row);
+      if (row - r >= Layout::kRowsPerCopy) continue;
       const bool is_visible = IsVisible(tile * kTileTokens + row);
       const Storage* source =
           head + (is_visible ? OffsetOf(view, row_block, row_slot, 0) : 0);
