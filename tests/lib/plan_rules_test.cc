@@ -148,14 +148,14 @@ TEST(PlanRulesTest, EachShapeHasAnInstance) {
   constexpr DType kF32 = DType::kF32;
   constexpr DType kE4M3 = DType::kFp8E4M3;
   EXPECT_EQ(name_of(kF16, kF16, 80, 0), "fp16_d80_r16");
-  EXPECT_EQ(name_of(kF16, kF16, 88, 0), "fp16_d128_general_r16");
-  EXPECT_EQ(name_of(kF16, kF16, 80, 100), "fp16_d128_general_r16");
+  EXPECT_EQ(name_of(kF16, kF16, 88, 0), "fp16_d128_general_r8");
+  EXPECT_EQ(name_of(kF16, kF16, 80, 100), "fp16_d128_general_r8");
   EXPECT_EQ(name_of(kF16, kF16, 160, 0), "fp16_d192_general_r16");
   EXPECT_EQ(name_of(kF16, kF16, 512, 0), "fp16_d512_r8");
   EXPECT_EQ(name_of(kF16, kF32, 64, 0), "fp16_d128_cores_r8");
   EXPECT_EQ(name_of(kF32, kF32, 64, 100), "fp32_d128_cores_r8");
   EXPECT_EQ(name_of(kE4M3, DType::kBF16, 128, 0), "fp8_e4m3_d128_r8");
-  EXPECT_EQ(name_of(kE4M3, kF16, 72, 0), "fp8_e4m3_d128_general_r16");
+  EXPECT_EQ(name_of(kE4M3, kF16, 72, 0), "fp8_e4m3_d128_general_r8");
   EXPECT_EQ(name_of(kE4M3, kF32, 128, 0), "fp8_e4m3_d128_cores_r8");
   EXPECT_EQ(name_of(DType::kInt8, kF16, 128, 0), "int8_d128_r8");
   EXPECT_EQ(name_of(DType::kInt8, kF16, 64, 0), "int8_d64_general_r16");
