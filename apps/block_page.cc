@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "apps/svg.h"
 
 namespace paged {
 namespace {
@@ -34,8 +35,11 @@ table { border-collapse: collapse; margin: 1rem 0; }
 td { padding: .1rem 1.5rem .1rem 0; border-bottom: 1px solid var(--line); }
 td + td { text-align: right; font-variant-numeric: tabular-nums; }
 .free { fill: var(--free); } .cached { fill: var(--cached); }
-.shared { stroke: var(--ink); stroke-width: 2; }
+.shared { stroke: var(--ink); stroke-width: 1.3; }
 .used { fill: var(--used); } .cursor { stroke: var(--ink); }
+.axis { fill: var(--ink); font-size: 12px; opacity: .7; }
+.grid { stroke: var(--line); } .end { text-anchor: end; }
+@media (max-width: 600px) { .axis { font-size: 21px; } }
 .key { display: inline-block; width: .8em; height: .8em; margin: 0 .3em 0 1em; }
 </style></head><body>
 <h1>$TITLE</h1>
@@ -72,15 +76,15 @@ function go(target) {
   cursor.setAttribute("x1", x); cursor.setAttribute("x2", x);
 }
 slider.addEventListener("input", () => go(Number(slider.value)));
-if (frames.length > 0) { shown = -1; go(0); }
+if (frames.length > 0) {
+  // The fullest step says most.
+  let fullest = 0;
+  frames.forEach((f, i) => { if (f[1] > frames[fullest][1]) fullest = i; });
+  slider.value = fullest; shown = -1; go(fullest);
+}
 </script>
 </body></html>
 )";
-
-std::string Escaped(const std::string& text) {
-  return absl::StrReplaceAll(
-      text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}});
-}
 
 std::string SummaryTable(const ReplaySummary& s) {
   std::string text = "<table>\n";
@@ -104,8 +108,29 @@ std::string SummaryTable(const ReplaySummary& s) {
   return text + "</table>\n";
 }
 
+// Lines at quarters of the pool, and what they and the ends stand for.
+std::string Axes(const BlockReplay& replay) {
+  std::string text;
+  for (int quarter = 1; quarter < 4; ++quarter) {
+    absl::StrAppendFormat(
+        &text, "<line class=\"grid\" x2=\"%d\" y1=\"%d\" y2=\"%d\"/>\n",
+        kChartWidth, kChartHeight * quarter / 4, kChartHeight * quarter / 4);
+  }
+  const auto& frames = replay.frames();
+  absl::StrAppendFormat(
+      &text,
+      "<text class=\"axis\" x=\"4\" y=\"18\">%d blocks: all</text>\n"
+      "<text class=\"axis\" x=\"4\" y=\"%d\">half</text>\n"
+      "<text class=\"axis\" y=\"%d\">step %d</text>\n"
+      "<text class=\"axis end\" x=\"%d\" y=\"%d\">step %d</text>\n",
+      replay.pool().num_blocks - 1, kChartHeight / 2 - 4, kChartHeight + 19,
+      frames.empty() ? 0 : frames.front().step, kChartWidth, kChartHeight + 19,
+      frames.empty() ? 0 : frames.back().step);
+  return text;
+}
+
 // What is held, and what is cached on top of it, as two areas.
-std::string Chart(const BlockReplay& replay) {
+std::string OccupancyChart(const BlockReplay& replay) {
   const auto& frames = replay.frames();
   const double blocks = static_cast<double>(replay.pool().num_blocks - 1);
   const double step =
@@ -125,7 +150,7 @@ std::string Chart(const BlockReplay& replay) {
   const std::string end =
       absl::StrCat(kChartWidth, ",", kChartHeight, " 0,", kChartHeight);
   return absl::StrCat(
-      "<svg viewBox=\"0 0 ", kChartWidth, " ", kChartHeight,
+      "<svg viewBox=\"0 0 ", kChartWidth, " ", kChartHeight + 24,
       "\" role=\"img\" aria-label=\"occupancy over time\">\n<rect "
       "class=\"free\" "
       "width=\"",
@@ -134,7 +159,7 @@ std::string Chart(const BlockReplay& replay) {
       "\"/>\n<polygon class=\"used\" points=\"", used, end,
       "\"/>\n<line id=\"cursor\" class=\"cursor\" x1=\"0\" x2=\"0\" y1=\"0\" "
       "y2=\"",
-      kChartHeight, "\"/>\n</svg>\n");
+      kChartHeight, "\"/>\n", Axes(replay), "</svg>\n");
 }
 
 std::string Grid(const BlockReplay& replay) {
@@ -186,7 +211,11 @@ std::string FrameData(const BlockReplay& replay) {
 std::string BlockPage(const std::string& title, const BlockReplay& replay) {
   const std::size_t num_frames = replay.frames().size();
   return absl::StrCat(
-      absl::StrReplaceAll(kHead, {{"$TITLE", Escaped(title)}}), Chart(replay),
+      absl::StrReplaceAll(kHead, {{"$TITLE", Escaped(title)}}),
+      "<p>How full is the pool, and whose is each block? Below, blocks that "
+      "sequences hold, and on top of them those that are cached, at each step; "
+      "then the pool at the step of the slider, block by block.</p>\n",
+      OccupancyChart(replay),
       "<input id=\"slider\" type=\"range\" min=\"0\" max=\"",
       num_frames == 0 ? 0 : num_frames - 1,
       "\" value=\"0\" aria-label=\"step\">\n<p id=\"now\">no step</p>\n",

@@ -8,60 +8,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "apps/report_style.h"
 #include "apps/svg.h"
 
 namespace paged {
 namespace {
-
-// Colours of Okabe and Ito, which most eyes tell apart, darkened or lightened
-// to stand out from the page.
-constexpr char kHead[] = R"(<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<link rel="icon" href="data:,">
-<title>paged: report</title>
-<style>
-:root { --page: #ffffff; --ink: #1c2126; --faint: #5a6570; --grid: #dde2e7;
-  --idle: #eef1f4; --v1: #0067a8; --split_k: #b84e00; --auto: #00734f;
-  --thrust: #a3407c; --ceiling: #7a848e; --odd: #4d94c4; }
-@media (prefers-color-scheme: dark) { :root { --page: #101418; --ink: #e4e8ec;
-  --faint: #a3adb7; --grid: #2c343c; --idle: #1b2127; --v1: #58b6f0;
-  --split_k: #f09a4a; --auto: #3fcf9c; --thrust: #e08bbf; --ceiling: #8d98a3;
-  --odd: #2f7fb3; } }
-body { background: var(--page); color: var(--ink); max-width: 66rem;
-  margin: 0 auto; padding: 1rem; font: 1rem/1.5 system-ui, sans-serif; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; }
-p, figcaption { max-width: 46rem; } figcaption, .faint { color: var(--faint); }
-figure { margin: 0; } svg { width: 100%; height: auto; display: block; }
-.pair { display: grid; gap: 1.5rem;
-  grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .2rem .6rem; text-align: right; white-space: nowrap;
-  border-bottom: 1px solid var(--grid); }
-th { color: var(--faint); font-weight: 600; } .text { text-align: left; }
-td.text { white-space: normal; }
-.chosen { font-weight: 700; } td.v1 { color: var(--v1); }
-td.split_k { color: var(--split_k); }
-.tick, .label { fill: var(--faint); font: 12px system-ui, sans-serif; }
-.grid { stroke: var(--grid); } .idle { fill: var(--idle); }
-.line path { fill: none; stroke-width: 2; }
-.tier-v1 { stroke: var(--v1); fill: var(--v1); }
-.tier-split_k { stroke: var(--split_k); fill: var(--split_k);
-  stroke-dasharray: 6 3; }
-.tier-auto { stroke: var(--auto); fill: var(--auto); stroke-dasharray: 2 3; }
-.tier-thrust { stroke: var(--thrust); fill: var(--thrust);
-  stroke-dasharray: 8 3 2 3; }
-.tier-ceiling { stroke: var(--ceiling); fill: var(--ceiling); }
-circle { stroke-dasharray: none; } .even { fill: var(--v1); }
-.odd { fill: var(--odd); } .reduction { fill: var(--split_k); }
-</style>
-</head>
-<body>
-)";
 
 std::string Number(double value, int digits) {
   return std::isfinite(value) ? absl::StrFormat("%.*f", digits, value) : "–";
@@ -90,7 +41,8 @@ std::string MachineTable(const ReportData& data) {
   std::string html = "<h2>Machine</h2>\n<div class=\"wide\"><table>\n";
   for (const auto& [key, value] : data.machine) {
     absl::StrAppend(&html, "<tr><th class=\"text\">", Escaped(key),
-                    "</th><td class=\"text\">", Escaped(value), "</td></tr>\n");
+                    "</th><td class=\"text words\">", Escaped(value),
+                    "</td></tr>\n");
   }
   return html + "</table></div>\n";
 }
@@ -138,7 +90,7 @@ Chart ChartOf(const ReportData& data, int64_t num_seqs,
               const std::vector<std::string>& tiers,
               const std::function<double(const BenchRow&)>& value) {
   static const auto* const labels = new std::map<std::string, std::string>{
-      {"auto", "dispatch"}, {"thrust", "materialising"}};
+      {"auto", "what dispatch chose"}, {"thrust", "materialising"}};
   Chart chart;
   chart.x_label = "context length (tokens)";
   std::set<int64_t> contexts;
@@ -149,7 +101,9 @@ Chart ChartOf(const ReportData& data, int64_t num_seqs,
     chart.xs.push_back(static_cast<double>(context_len));
   }
   for (const std::string& tier : tiers) {
-    ChartLine line = {.tier = tier, .label = tier, .values = {}};
+    // A ring around the variant that was chosen, so that both are seen.
+    ChartLine line = {
+        .tier = tier, .label = tier, .values = {}, .is_rings = tier == "auto"};
     if (labels->contains(tier)) line.label = labels->at(tier);
     bool is_empty = true;
     for (int64_t context_len : contexts) {
@@ -168,7 +122,8 @@ std::string Plots(const ReportData& data) {
   if (batches.empty()) return "";
   std::string html = "<h2>By context length</h2>\n<div class=\"pair\">\n";
   for (int64_t num_seqs : std::set{*batches.begin(), *batches.rbegin()}) {
-    const std::string title = absl::StrCat(num_seqs, " sequences");
+    const std::string title =
+        absl::StrCat(num_seqs, num_seqs == 1 ? " sequence" : " sequences");
     Chart times = ChartOf(data, num_seqs, {"thrust", "v1", "split_k", "auto"},
                           [](const BenchRow& row) { return row.median_us; });
     times.title = absl::StrCat("Time by context, ", title);
@@ -239,14 +194,14 @@ std::string Decision(const ReportData& data) {
 
 std::string ReportPage(const ReportData& data) {
   const ShapeRequest& shape = data.shape;
-  return absl::StrCat(kHead, "<h1>", Escaped(data.profile.name),
+  return absl::StrCat(kReportHead, "<h1>", Escaped(data.profile.name),
                       ": one step of paged attention</h1>\n<p class=\"faint\">",
                       shape.num_q_heads, " q heads over ", shape.num_kv_heads,
                       " kv heads, head_dim ", shape.head_dim, ", ",
                       std::string(NameOf(shape.dtype)), ", block_size ",
                       shape.block_size, "</p>\n", MachineTable(data),
-                      TimesTable(data), Plots(data), Timelines(data),
-                      Decision(data), "</body>\n</html>\n");
+                      Plots(data), Timelines(data), Decision(data),
+                      TimesTable(data), "</body>\n</html>\n");
 }
 
 }  // namespace paged

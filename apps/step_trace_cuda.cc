@@ -175,7 +175,7 @@ class CudaTracer {
           {"reduce splits", {attend.end_us, attend.end_us + step.reduce_us()}});
     }
     trace.note =
-        "the GPU's clock is its own: its first CTA is drawn where the launch "
+        "The GPU's clock is its own: its first CTA is drawn where the launch "
         "returned";
     return absl::OkStatus();
   }

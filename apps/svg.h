@@ -18,6 +18,7 @@ struct ChartLine {
   std::string tier;  // its class
   std::string label;
   std::vector<double> values;  // at each x; NaN is a gap
+  bool is_rings = false;       // around other lines' markers, not joined
 };
 
 struct Chart {
@@ -31,6 +32,9 @@ struct Chart {
 
 // Lines with markers; neighbours are joined where both were measured.
 std::string ChartSvg(const Chart& chart);
+
+// 1, 2 or 5 times a power of ten: about a fifth of what an axis spans.
+double TickStep(double length);
 
 // A row for each unit, a bar for each program: which units work, and when.
 std::string TimelineSvg(const StepTrace& step);

@@ -37,11 +37,7 @@ struct Axis {
 std::vector<double> TicksOf(const Axis& axis) {
   std::vector<double> ticks;
   if (!axis.is_log) {
-    const double rough = axis.high / 5;
-    const double power = std::pow(10, std::floor(std::log10(rough)));
-    const double step = power * (rough / power < 1.5   ? 1
-                                 : rough / power < 3.5 ? 2
-                                                       : 5);
+    const double step = TickStep(axis.high);
     for (double at = 0; at <= axis.high * 1.0001; at += step) {
       ticks.push_back(at);
     }
@@ -137,14 +133,16 @@ std::string LineSvg(const Chart& chart, const ChartLine& line, const Axis& x,
     absl::StrAppendFormat(&path, "%s%.1f %.1f", is_joined ? "L" : "M", at_x,
                           at_y);
     absl::StrAppendFormat(&markers,
-                          "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\"><title>%s, "
+                          "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%d\"><title>%s, "
                           "%g: %.4g</title></circle>",
-                          at_x, at_y, Escaped(line.label), chart.xs[i],
-                          line.values[i]);
+                          at_x, at_y, line.is_rings ? 6 : 3,
+                          Escaped(line.label), chart.xs[i], line.values[i]);
     is_joined = true;
   }
-  return absl::StrCat("<g class=\"line tier-", line.tier, "\"><path d=\"", path,
-                      "\"/>", markers, "</g>\n");
+  return absl::StrCat(
+      "<g class=\"line tier-", line.tier, "\">",
+      line.is_rings ? "" : absl::StrCat("<path d=\"", path, "\"/>"), markers,
+      "</g>\n");
 }
 
 std::string LegendSvg(const Chart& chart) {
@@ -153,15 +151,25 @@ std::string LegendSvg(const Chart& chart) {
   for (const ChartLine& line : chart.lines) {
     absl::StrAppendFormat(
         &svg,
-        "<g class=\"line tier-%s\"><path d=\"M%.1f 14h18\"/></g><text "
-        "class=\"tick\" x=\"%.1f\" y=\"18\">%s</text>\n",
-        line.tier, at, at + 22, Escaped(line.label));
+        "<g class=\"line tier-%s\">%s</g><text class=\"tick\" x=\"%.1f\" "
+        "y=\"18\">%s</text>\n",
+        line.tier,
+        line.is_rings
+            ? absl::StrFormat("<circle cx=\"%.1f\" cy=\"14\" r=\"6\"/>", at + 9)
+            : absl::StrFormat("<path d=\"M%.1f 14h18\"/>", at),
+        at + 22, Escaped(line.label));
     at += 34 + 7 * static_cast<double>(line.label.size());
   }
   return svg;
 }
 
 }  // namespace
+
+double TickStep(double length) {
+  const double rough = length / 5;
+  const double power = std::pow(10, std::floor(std::log10(rough)));
+  return power * (rough / power < 1.5 ? 1 : rough / power < 3.5 ? 2 : 5);
+}
 
 std::string Escaped(const std::string& text) {
   return absl::StrReplaceAll(

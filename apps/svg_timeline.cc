@@ -45,15 +45,11 @@ std::string TimelineSvg(const StepTrace& step) {
         std::max(program.span.length_us() * scale, 0.3), row * 0.92);
   }
   const double axis = kTop + row * num_units;
-  for (int i = 0; i <= 4; ++i) {
+  for (double at_us = 0; at_us <= length_us; at_us += TickStep(length_us)) {
     absl::StrAppendFormat(&svg,
                           "\n<text class=\"tick\" x=\"%.1f\" y=\"%.1f\" "
-                          "text-anchor=\"%s\">%.*f</text>",
-                          kLeft + i * (kWidth - kLeft - kRight) / 4, axis + 14,
-                          i == 0   ? "start"
-                          : i == 4 ? "end"
-                                   : "middle",
-                          length_us < 100 ? 1 : 0, length_us * i / 4);
+                          "text-anchor=\"middle\">%g</text>",
+                          kLeft + at_us * scale, axis + 14, at_us);
   }
   for (int unit : {0, num_units - 1}) {
     absl::StrAppendFormat(
