@@ -27,14 +27,12 @@ struct TileLayout {
   // that takes fewer copies. Whole rows touch fewer cache lines (H200, 64 x
   // 2048 at head_dim 112: 142 -> 127 us); some lanes idle where they do not
   // divide.
-  static constexpr int kWholeRows = kChunks <= 32 ? 32 / kChunks : 0;
-  static constexpr int kLanesPerRow = kWholeRows > 0 &&
-                                              kTileTokens % kWholeRows == 0 &&
-                                              kTileTokens / kWholeRows <=
-                                                  (kChunks + 3) /
-                                                      4 * kTileTokens / 8
-                                          ? kChunks
-                                          : 4;
+  static constexpr int kWholeRows = std::max(1, 32 / kChunks);
+  static constexpr int kLanesPerRow =
+      kChunks <= 32 && kTileTokens % kWholeRows == 0 &&
+              kTileTokens / kWholeRows <= (kChunks + 3) / 4 * kTileTokens / 8
+          ? kChunks
+          : 4;
   static constexpr int kRowsPerCopy = 32 / kLanesPerRow;
 
   // Fragments are read by ldmatrix, whose eight rows are neighbours; those of
