@@ -95,8 +95,8 @@ f=kernels/core/quantise.h
 mutant "infinities make a row's scale" $f 's/return magnitude <= kLargestFinite ? magnitude : 0.0f;/return magnitude;/'
 mutant "a row's scale forgets the factor" $f 's/ClampToNormal(amax \/ largest_code) \/ factor)/amax \/ largest_code)/'
 f=kernels/core/append_params.h
-mutant "slot -1 is written" $f 's/if (place < 0 || place >= p.num_slots) return {};/if (place >= p.num_slots) return {};/'
-mutant "slots past the pool are written" $f 's/if (place < 0 || place >= p.num_slots) return {};/if (place < 0 || place > p.num_slots) return {};/'
+mutant "slot -1 is written" $f 's/if (entry < 0 || entry >= p.num_slots) return {};/if (entry >= p.num_slots) return {};/'
+mutant "slots past the pool are written" $f 's/if (entry < 0 || entry >= p.num_slots) return {};/if (entry < 0 || entry > p.num_slots) return {};/'
 f=kernels/core/schedule.h
 mutant "chunks leave gaps" $f 's/const int first = rank \* cut.share + (rank < cut.larger ? rank : cut.larger);/const int first = rank * cut.share + rank;/'
 mutant "a schedule exceeds its room" $f 's/if (num_chunks <= p.max_chunks) return rung;/if (num_chunks <= p.max_chunks + 1) return rung;/'
