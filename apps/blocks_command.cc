@@ -13,6 +13,7 @@
 #include "apps/block_scenarios.h"
 #include "apps/cli.h"
 #include "apps/flags.h"
+#include "apps/out_file.h"
 #include "nlohmann/json.hpp"
 #include "paged/block_events.h"
 #include "paged/internal/status_macros.h"
@@ -58,15 +59,6 @@ std::string HelpText() {
                       DescribeFlags(ReplayFlagTable()));
 }
 
-absl::Status WriteFile(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (file) return absl::OkStatus();
-  return absl::DataLossError(
-      absl::StrCat(Printable(path), " cannot be written"));
-}
-
 absl::StatusOr<BlockReplay> ReplayFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) {
@@ -110,7 +102,7 @@ absl::StatusOr<BlockReplay> ReplayScenario(const std::string& name,
         if (has_log) log += EventLine(event);
         return replay->Apply(event);
       }));
-  if (has_log) PAGED_RETURN_IF_ERROR(WriteFile(*flags.Text("log"), log));
+  if (has_log) PAGED_RETURN_IF_ERROR(WriteOutFile(*flags.Text("log"), log));
   return *std::move(replay);
 }
 
@@ -199,15 +191,20 @@ absl::StatusOr<int> BlocksCommand(const std::vector<std::string>& args,
   PAGED_RETURN_IF_ERROR(CheckUse(flags));
   PAGED_ASSIGN_OR_RETURN(const std::optional<std::string> scenario,
                          flags.OneOf("scenario", ScenarioNames()));
+  for (const char* flag : {"html", "log"}) {
+    if (const auto path = flags.Text(flag); path.has_value()) {
+      PAGED_RETURN_IF_ERROR(CheckWritable(flag, *path));
+    }
+  }
   const std::string name =
       scenario.has_value() ? *scenario : flags.positional().front();
   PAGED_ASSIGN_OR_RETURN(
       const BlockReplay replay,
       scenario.has_value() ? ReplayScenario(name, flags) : ReplayFile(name));
   if (flags.Text("html").has_value()) {
-    PAGED_RETURN_IF_ERROR(
-        WriteFile(*flags.Text("html"),
-                  BlockPage(absl::StrCat("Blocks of a pool: ", name), replay)));
+    PAGED_RETURN_IF_ERROR(WriteOutFile(
+        *flags.Text("html"),
+        BlockPage(absl::StrCat("Blocks of a pool: ", name), replay)));
   }
   out << (flags.IsOn("json") ? JsonOf(replay.Summary())
                              : TableOf(replay.Summary()));

@@ -1,12 +1,12 @@
 #include "apps/calibrate_command.h"
 
-#include <fstream>
 #include <ostream>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "apps/cli.h"
 #include "apps/flags.h"
+#include "apps/out_file.h"
 #include "benchmarks/calibrate.h"
 #include "paged/internal/status_macros.h"
 #include "paged/profile_file.h"
@@ -44,20 +44,15 @@ absl::StatusOr<int> CalibrateCommand(const std::vector<std::string>& args,
     return kExitPassed;
   }
   PAGED_RETURN_IF_ERROR(flags.RefusePositional("calibrate"));
+  const std::string path = flags.Text("out").value_or("");
+  if (!path.empty()) PAGED_RETURN_IF_ERROR(CheckWritable("out", path));
   PAGED_ASSIGN_OR_RETURN(const DeviceProfile profile,
                          benchmarks::CalibrateCuda());
-  const std::string path = flags.Text("out").value_or("");
   if (path.empty()) {
     out << ProfileText(profile);
     return kExitPassed;
   }
-  std::ofstream file(path);
-  file << ProfileText(profile);
-  file.close();
-  if (!file) {
-    return absl::UnavailableError(
-        absl::StrCat("--out cannot be written: ", path));
-  }
+  PAGED_RETURN_IF_ERROR(WriteOutFile(path, ProfileText(profile)));
   out << "wrote " << path << "\n";
   return kExitPassed;
 }

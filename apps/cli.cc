@@ -78,7 +78,7 @@ std::string Usage() {
   paged COMMAND --help             flags of a command, and an example
 
 Exit codes: 0 good, 1 a check failed, 2 bad usage or input, 3 no device, no
-memory, a CUDA error, or an output that cannot be written, 130 interrupted.
+memory, a CUDA error, or an output that fails on the way, 130 interrupted.
 )";
 }
 

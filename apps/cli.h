@@ -13,7 +13,7 @@ namespace paged {
 inline constexpr int kExitPassed = 0;
 inline constexpr int kExitCheckFailed = 1;
 inline constexpr int kExitBadInput = 2;  // usage, files, options
-// No device, no memory, CUDA errors, an output that cannot be written.
+// No device, no memory, CUDA errors, an output that fails on the way.
 inline constexpr int kExitNoDevice = 3;
 inline constexpr int kExitInterrupted = 130;  // as shells say it of SIGINT
 

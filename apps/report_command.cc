@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <optional>
 #include <ostream>
@@ -19,6 +18,7 @@
 #include "apps/explanation_text.h"
 #include "apps/flags.h"
 #include "apps/interrupt.h"
+#include "apps/out_file.h"
 #include "apps/point_measurer.h"
 #include "apps/progress.h"
 #include "apps/report_page.h"
@@ -195,15 +195,6 @@ absl::Status Explore(const ReportRequest& request, BackendChoice choice,
   return absl::OkStatus();
 }
 
-absl::Status WritePage(const std::string& path, const ReportData& data) {
-  std::ofstream stream(path, std::ios::trunc);
-  stream << ReportPage(data);
-  stream.close();
-  if (stream) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--out must be a file that can be written; got ", Printable(path)));
-}
-
 }  // namespace
 
 absl::StatusOr<int> ReportCommand(const std::vector<std::string>& args,
@@ -224,6 +215,9 @@ absl::StatusOr<int> ReportCommand(const std::vector<std::string>& args,
   PAGED_ASSIGN_OR_RETURN(benchmarks::SampleCounts counts,
                          SampleCountsFrom(flags));
   PAGED_ASSIGN_OR_RETURN(const BackendChoice choice, BackendFrom(flags));
+  PAGED_ASSIGN_OR_RETURN(const std::optional<int> num_threads,
+                         flags.Int("threads", {.min = 0, .max = 1024}));
+  PAGED_RETURN_IF_ERROR(CheckWritable("out", path));
   PAGED_ASSIGN_OR_RETURN(PointMeasurer measurer, PointMeasurerFrom(flags));
 
   ReportData data;
@@ -239,11 +233,9 @@ absl::StatusOr<int> ReportCommand(const std::vector<std::string>& args,
                            MeasureRows(request, counts, measurer, err));
   }
   data.machine = MachineOf(data.profile, data.rows);
-  PAGED_ASSIGN_OR_RETURN(const std::optional<int> num_threads,
-                         flags.Int("threads", {.min = 0, .max = 1024}));
   PAGED_RETURN_IF_ERROR(
       Explore(request, choice, num_threads.value_or(0), data));
-  PAGED_RETURN_IF_ERROR(WritePage(path, data));
+  PAGED_RETURN_IF_ERROR(WriteOutFile(path, ReportPage(data)));
   out << Printable(path) << "\n";
   return kExitPassed;
 }

@@ -1,6 +1,5 @@
 #include "apps/trace_command.h"
 
-#include <fstream>
 #include <optional>
 #include <ostream>
 
@@ -10,6 +9,7 @@
 #include "apps/cli.h"
 #include "apps/decode_flags.h"
 #include "apps/flags.h"
+#include "apps/out_file.h"
 #include "apps/point_measurer.h"
 #include "apps/shape_flags.h"
 #include "apps/step_trace.h"
@@ -84,17 +84,12 @@ absl::StatusOr<int> TraceCommand(const std::vector<std::string>& args,
   PAGED_ASSIGN_OR_RETURN(const BackendChoice choice, BackendFrom(flags));
   PAGED_ASSIGN_OR_RETURN(const std::optional<int> num_threads,
                          flags.Int("threads", {.min = 0, .max = 1024}));
+  PAGED_RETURN_IF_ERROR(CheckWritable("out", path));
   PAGED_ASSIGN_OR_RETURN(
       const std::vector<StepTrace> steps,
       TraceSteps(shape, tiers, choice, num_threads.value_or(0)));
 
-  std::ofstream stream(path, std::ios::trunc);
-  stream << TraceJson(steps);
-  stream.close();
-  if (!stream) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--out must be a file that can be written; got ", Printable(path)));
-  }
+  PAGED_RETURN_IF_ERROR(WriteOutFile(path, TraceJson(steps)));
   for (const StepTrace& step : steps) out << SummaryOf(step) << "\n";
   out << Printable(path)
       << ": open it in ui.perfetto.dev or chrome://tracing\n";

@@ -58,6 +58,8 @@ TEST(HelpTest, MistypedFlagsAndCommandsFindTheirNeighbours) {
   EXPECT_THAT(RunCli({"bench", "--num_seq=8"}).err,
               HasSubstr("did you mean --num_seqs?"));
   EXPECT_THAT(RunCli({"sacn"}).err, HasSubstr("did you mean scan?"));
+  EXPECT_THAT(RunCli({"scan", "--cvs=x"}).err,
+              HasSubstr("did you mean --csv?"));
   EXPECT_THAT(RunCli({"xyzzyx"}).err, Not(HasSubstr("did you mean")));
 }
 

@@ -123,6 +123,11 @@ TEST_F(ReportCommandTest, EndsWithTwoAndOneLineOnBadUsage) {
     EXPECT_TRUE(result.ErrIsOneLine()) << flag << result.err;
   }
   EXPECT_EQ(RunCli({"report"}).exit_code, 2);
+  // Before anything is measured, which would show its progress.
+  const CliResult unwritable = RunCli({"report", "--out=/no/such/page.html"});
+  EXPECT_EQ(unwritable.exit_code, 2);
+  EXPECT_TRUE(unwritable.ErrIsOneLine()) << unwritable.err;
+  EXPECT_THAT(unwritable.err, HasSubstr("--out must be a file that can be"));
 }
 
 TEST(ChartSvgTest, JoinsNeighboursAndLeavesGaps) {
