@@ -128,18 +128,22 @@ def main():
         print(f"plot_results.py: {error}", file=sys.stderr)
         return 2
     if not rows:
-        print("plot_results.py: no rows", file=sys.stderr)
+        print(f"plot_results.py: no rows in {' '.join(arguments.csv)}",
+              file=sys.stderr)
         return 2
     device = arguments.gpu or rows[0]["device"]
-    arguments.out_dir.mkdir(parents=True, exist_ok=True)
     try:
+        arguments.out_dir.mkdir(parents=True, exist_ok=True)
         drawn = draw(rows, device, arguments.out_dir)
+        (arguments.out_dir / "figures.md").write_text(
+            figures_markdown(rows, device, drawn), encoding="utf-8")
+    except OSError as error:
+        print(f"plot_results.py: --out-dir: {error}", file=sys.stderr)
+        return 2
     except ImportError as error:
         print(f"plot_results.py: {error}; third_party/bootstrap.sh installs "
               "python3-matplotlib", file=sys.stderr)
         return 3
-    (arguments.out_dir / "figures.md").write_text(
-        figures_markdown(rows, device, drawn), encoding="utf-8")
     print(f"{arguments.out_dir}: {len(drawn)} figures and figures.md")
     return 0
 

@@ -8,17 +8,27 @@ NAN = math.nan
 CEILINGS = ("gather", "read")
 CONFIG = ("device", "dtype", "num_q_heads", "num_kv_heads", "head_dim",
           "block_size")
+# What the figures and the table read; files may have more.
+COLUMNS = CONFIG + (
+    "backend", "num_units", "tier", "requested_splits", "num_seqs",
+    "context_len", "variant", "splits", "ctas", "runs", "median_us", "kv_bytes",
+    "gb_per_s", "ratio_to_ceiling", "peak_bytes", "commit")
 
 
 def read_rows(path):
-    """Dicts with numbers where there are numbers; an empty field is NaN."""
+    """Dicts with numbers where there are numbers; an empty field is NaN.
+    ValueError where the file has not the rows of `paged scan`."""
     rows = []
-    with open(path, newline="") as stream:
+    # What is no text has none of the columns.
+    with open(path, newline="", encoding="utf-8", errors="replace") as stream:
         reader = csv.DictReader(stream)
-        missing = {"tier", "median_us", "context_len"} - set(
-            reader.fieldnames or ())
+        missing = [name for name in COLUMNS
+                   if name not in (reader.fieldnames or ())]
         if missing:
-            raise ValueError(f"{path}: no column {', '.join(sorted(missing))}")
+            raise ValueError(
+                f"{path}: no column {', '.join(missing[:3])}"
+                f"{' and more' if len(missing) > 3 else ''}; rows of this "
+                "version's `paged scan` are needed")
         for number, fields in enumerate(reader, start=2):
             if None in fields or None in fields.values():
                 raise ValueError(f"{path}: line {number} is cut off")

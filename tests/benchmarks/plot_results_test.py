@@ -175,8 +175,24 @@ class PlotResultsTest(unittest.TestCase):
         result = self.run_program()
         self.assertEqual(result.returncode, 2)
         self.assertIn("no column", result.stderr)
+        # Of another version: a column is missing that the table needs.
+        for name in COLUMNS:
+            kept = [column for column in COLUMNS if column != name]
+            with open(self.path, "w") as stream:
+                stream.write(",".join(kept) + "\n" + "1," * len(kept) + "\n")
+            with self.assertRaisesRegex(ValueError, f"no column {name};"):
+                self.read()
+        self.path.write_bytes(bytes(range(128, 256)))
+        self.assertEqual(self.run_program().returncode, 2)
         self.path.unlink()
         self.assertEqual(self.run_program().returncode, 2)
+
+    def test_refuses_a_folder_that_cannot_be_written(self):
+        self.out.write_text("a file")
+        result = self.run_program()
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("--out-dir", result.stderr)
+        self.assertEqual(result.stderr.count("\n"), 1)
 
 
 if __name__ == "__main__":
