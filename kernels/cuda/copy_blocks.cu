@@ -2,13 +2,14 @@
 //
 // CopyApartKernel    Moves that do not meet. Grid x: spans of the pieces of all
 //                    moves, one block after another; y: pools (keys and values,
-//                    layers). A thread loads all of its pieces before it stores
-//                    the first.
+//                    layers). A thread takes one piece.
 // CopyChainedKernel  Moves that do. Grid x: spans of one block; y: pools. A
 //                    thread takes its pieces through all moves in order.
 //
 // A piece is the widest that all addresses allow. The list of moves is a
-// parameter of the kernel and needs no memory of the device.
+// parameter of the kernel and needs no memory of the device. More moves than
+// that holds are several launches, which run into one another where the GPU
+// can: they have nothing in common.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -18,13 +19,12 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/launch_kernel.cuh"
 #include "kernels/cuda/pieces.cuh"
+#include "kernels/cuda/ptx.cuh"
 
 namespace paged {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kPiecesPerThread = 4;
-constexpr int kPiecesPerCta = kThreads * kPiecesPerThread;
 // CopyApartKernel counts them in 32 bits, and a CTA may reach past the last.
 constexpr int64_t kMaxPieces = std::numeric_limits<int32_t>::max();
 
@@ -66,32 +66,31 @@ __device__ int64_t OffsetOfPiece(const BlockLayout& layout, int64_t piece) {
          (piece - row * pieces_per_row) * static_cast<int64_t>(sizeof(Piece));
 }
 
-// Five CTAs per SM: 80 KB on their way, which an SM needs to be full.
+// Lets the launch behind this one begin before this one has ended.
+__device__ __forceinline__ void LetNextLaunchBegin() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
 template <typename Piece, typename Params>
-__global__ void __launch_bounds__(kThreads, 5)
+__global__ void __launch_bounds__(kThreads)
     CopyApartKernel(const __grid_constant__ Params p, uint32_t pieces_per_block,
                     uint32_t num_pieces) {
-  char* pool = static_cast<char*>(p.pools[blockIdx.y]);
-  Piece moved[kPiecesPerThread];
-  Piece* targets[kPiecesPerThread];  // null: past the last piece
-#pragma unroll
-  for (int i = 0; i < kPiecesPerThread; ++i) {
-    const uint32_t at = blockIdx.x * kPiecesPerCta + i * kThreads + threadIdx.x;
-    targets[i] = nullptr;
-    if (at >= num_pieces) continue;
+  LetNextLaunchBegin();
+  const uint32_t at = blockIdx.x * kThreads + threadIdx.x;
+  if (at < num_pieces) {
     const uint32_t index = at / pieces_per_block;
     const BlockMove move = p.moves[index];
-    const int64_t offset =
-        OffsetOfPiece<Piece>(p.layout, at - index * pieces_per_block);
-    moved[i] = *reinterpret_cast<const Piece*>(
-        pool + move.source * p.layout.block_stride + offset);
-    targets[i] = reinterpret_cast<Piece*>(
-        pool + move.destination * p.layout.block_stride + offset);
+    char* piece = static_cast<char*>(p.pools[blockIdx.y]) +
+                  OffsetOfPiece<Piece>(p.layout, at - index * pieces_per_block);
+    *reinterpret_cast<Piece*>(piece +
+                              move.destination * p.layout.block_stride) =
+        *reinterpret_cast<const Piece*>(piece +
+                                        move.source * p.layout.block_stride);
   }
-#pragma unroll
-  for (int i = 0; i < kPiecesPerThread; ++i) {
-    if (targets[i] != nullptr) *targets[i] = moved[i];
-  }
+  // Whoever waits for this launch has waited for the one before it.
+  WaitForGridBefore();
 }
 
 template <typename Piece>
@@ -114,8 +113,8 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// Calls `launch` with as many moves, and as many pools, as go in one; of like
-// numbers of moves.
+// Calls `launch` with as many moves, and as many pools, as go in one, of like
+// numbers of moves, and with whether it is the first.
 template <typename Params, typename Move, typename Launch>
 cudaError_t ForEachLaunch(const CopyList& list, std::span<const Move> moves,
                           std::size_t max_moves, const Launch& launch) {
@@ -133,17 +132,17 @@ cudaError_t ForEachLaunch(const CopyList& list, std::span<const Move> moves,
       const std::size_t num_pools =
           std::min<std::size_t>(Params::kMaxPools, list.pools.size() - pool);
       std::copy_n(list.pools.data() + pool, num_pools, params.pools);
-      const cudaError_t error = launch(params, count, num_pools);
+      const bool is_first = first == 0 && pool == 0;
+      const cudaError_t error = launch(params, count, num_pools, is_first);
       if (error != cudaSuccess) return error;
     }
   }
   return cudaSuccess;
 }
 
-LaunchShape ShapeOf(int64_t num_pieces, int64_t pieces_per_cta,
-                    std::size_t num_pools) {
+LaunchShape ShapeOf(int64_t num_pieces, std::size_t num_pools) {
   const auto ctas =
-      static_cast<unsigned>((num_pieces + pieces_per_cta - 1) / pieces_per_cta);
+      static_cast<unsigned>((num_pieces + kThreads - 1) / kThreads);
   return {.grid = dim3(ctas, static_cast<unsigned>(num_pools)),
           .threads = kThreads};
 }
@@ -154,13 +153,14 @@ cudaError_t LaunchApart(const CopyList& list, cudaStream_t stream) {
       list.layout.block_bytes() / static_cast<int64_t>(sizeof(Piece));
   return ForEachLaunch<Params>(
       list, list.apart, static_cast<std::size_t>(kMaxPieces / pieces_per_block),
-      [&](const Params& params, std::size_t count, std::size_t num_pools) {
+      [&](const Params& params, std::size_t count, std::size_t num_pools,
+          bool is_first) {
         const int64_t num_pieces =
             pieces_per_block * static_cast<int64_t>(count);
-        return LaunchKernel(&CopyApartKernel<Piece, Params>,
-                            ShapeOf(num_pieces, kPiecesPerCta, num_pools),
-                            stream, params,
-                            static_cast<uint32_t>(pieces_per_block),
+        LaunchShape shape = ShapeOf(num_pieces, num_pools);
+        shape.starts_early = !is_first;
+        return LaunchKernel(&CopyApartKernel<Piece, Params>, shape, stream,
+                            params, static_cast<uint32_t>(pieces_per_block),
                             static_cast<uint32_t>(num_pieces));
       });
 }
@@ -173,10 +173,11 @@ cudaError_t LaunchChained(const CopyList& list,
       list.layout.block_bytes() / static_cast<int64_t>(sizeof(Piece));
   return ForEachLaunch<Chained>(
       list, moves, Chained::kMaxMoves,
-      [&](const Chained& params, std::size_t count, std::size_t num_pools) {
+      [&](const Chained& params, std::size_t count, std::size_t num_pools,
+          bool) {
         return LaunchKernel(&CopyChainedKernel<Piece>,
-                            ShapeOf(num_pieces, kThreads, num_pools), stream,
-                            params, static_cast<int>(count), num_pieces);
+                            ShapeOf(num_pieces, num_pools), stream, params,
+                            static_cast<int>(count), num_pieces);
       });
 }
 

@@ -15,8 +15,8 @@ struct LaunchShape {
   int threads;
   int shared_bytes = 0;
   unsigned cluster_splits = 0;  // CTAs of a cluster along y; 0 for no clusters
-  // The kernel begins with WaitForGridBefore (ptx.cuh), so it may be launched
-  // before the grid before it has ended.
+  // The kernel calls WaitForGridBefore (ptx.cuh) before it touches what others
+  // do, so it may be launched before the grid before it has ended.
   bool starts_early = false;
 };
 
