@@ -52,7 +52,7 @@ source tests/mutants_lib.sh
 defines=()
 sources=("${common[@]}" kernels/cpu/simd_absent.cc)
 tests=("${support[@]}"
-  tests/kernels/core/{divisor,dtype,kernel_params,online_softmax,partition,quantise,schedule,visibility}_test.cc
+  tests/kernels/core/{divisor,dtype,index_divisor,kernel_params,online_softmax,partition,quantise,schedule,visibility}_test.cc
   tests/kernels/cpu/decode_kernels_test.cc
   tests/lib/{append_codes,append_decode,append_kv,block_moves,copy_blocks,kv_dtypes,large_pool,merge_results,query_tokens,score_rules,table_adapters}_test.cc
   tests/lib/{append_model,large_pool}.cc)

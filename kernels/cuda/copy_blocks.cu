@@ -2,7 +2,8 @@
 //
 // CopyApartKernel    Moves that do not meet. Grid x: spans of the pieces of all
 //                    moves, one block after another; y: pools (keys and values,
-//                    layers). A thread takes one piece.
+//                    layers). A thread loads all of its pieces before it stores
+//                    the first.
 // CopyChainedKernel  Moves that do. Grid x: spans of one block; y: pools. A
 //                    thread takes its pieces through all moves in order.
 //
@@ -16,6 +17,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/core/index_divisor.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/launch_kernel.cuh"
 #include "kernels/cuda/pieces.cuh"
@@ -25,7 +27,7 @@ namespace paged {
 namespace {
 
 constexpr int kThreads = 256;
-// CopyApartKernel counts them in 32 bits, and a CTA may reach past the last.
+// CopyApartKernel counts them in 31 bits, and a CTA may reach past the last.
 constexpr int64_t kMaxPieces = std::numeric_limits<int32_t>::max();
 
 // One launch. A kernel's parameters may be 4 KB everywhere, and 32764 bytes
@@ -51,6 +53,11 @@ using Chained = CopyParams<ChainedMove, 300>;
 static_assert(sizeof(FewApart) <= 4096 - 64 && sizeof(Chained) <= 4096 - 64);
 static_assert(sizeof(ManyApart) <= 32764 - 64);
 
+// Few moves stay in the second cache, where bytes on their way count; many come
+// from memory, where small threads that end soon do better.
+template <typename Params>
+inline constexpr int kPiecesPerThread = Params::kMaxMoves > 1000 ? 1 : 4;
+
 // Bytes from a block's begin to one of its pieces.
 template <typename Piece>
 __device__ int64_t OffsetOfPiece(const BlockLayout& layout, int64_t piece) {
@@ -73,21 +80,35 @@ __device__ __forceinline__ void LetNextLaunchBegin() {
 #endif
 }
 
+// Of four pieces a thread, five CTAs per SM: 80 KB on their way, which an SM
+// needs to be full.
 template <typename Piece, typename Params>
-__global__ void __launch_bounds__(kThreads)
-    CopyApartKernel(const __grid_constant__ Params p, uint32_t pieces_per_block,
+__global__ void __launch_bounds__(kThreads, 5)
+    CopyApartKernel(const __grid_constant__ Params p,
+                    IndexDivisor block_of_piece, uint32_t pieces_per_block,
                     uint32_t num_pieces) {
+  constexpr int kPieces = kPiecesPerThread<Params>;
   LetNextLaunchBegin();
-  const uint32_t at = blockIdx.x * kThreads + threadIdx.x;
-  if (at < num_pieces) {
-    const uint32_t index = at / pieces_per_block;
+  char* pool = static_cast<char*>(p.pools[blockIdx.y]);
+  Piece moved[kPieces];
+  Piece* targets[kPieces];  // null: past the last piece
+#pragma unroll
+  for (int i = 0; i < kPieces; ++i) {
+    const uint32_t at = (blockIdx.x * kPieces + i) * kThreads + threadIdx.x;
+    targets[i] = nullptr;
+    if (at >= num_pieces) continue;
+    const uint32_t index = block_of_piece(at);
     const BlockMove move = p.moves[index];
-    char* piece = static_cast<char*>(p.pools[blockIdx.y]) +
-                  OffsetOfPiece<Piece>(p.layout, at - index * pieces_per_block);
-    *reinterpret_cast<Piece*>(piece +
-                              move.destination * p.layout.block_stride) =
-        *reinterpret_cast<const Piece*>(piece +
-                                        move.source * p.layout.block_stride);
+    char* piece =
+        pool + OffsetOfPiece<Piece>(p.layout, at - index * pieces_per_block);
+    moved[i] = *reinterpret_cast<const Piece*>(
+        piece + move.source * p.layout.block_stride);
+    targets[i] = reinterpret_cast<Piece*>(piece + move.destination *
+                                                      p.layout.block_stride);
+  }
+#pragma unroll
+  for (int i = 0; i < kPieces; ++i) {
+    if (targets[i] != nullptr) *targets[i] = moved[i];
   }
   // Whoever waits for this launch has waited for the one before it.
   WaitForGridBefore();
@@ -140,9 +161,10 @@ cudaError_t ForEachLaunch(const CopyList& list, std::span<const Move> moves,
   return cudaSuccess;
 }
 
-LaunchShape ShapeOf(int64_t num_pieces, std::size_t num_pools) {
+LaunchShape ShapeOf(int64_t num_pieces, int64_t pieces_per_cta,
+                    std::size_t num_pools) {
   const auto ctas =
-      static_cast<unsigned>((num_pieces + kThreads - 1) / kThreads);
+      static_cast<unsigned>((num_pieces + pieces_per_cta - 1) / pieces_per_cta);
   return {.grid = dim3(ctas, static_cast<unsigned>(num_pools)),
           .threads = kThreads};
 }
@@ -157,11 +179,14 @@ cudaError_t LaunchApart(const CopyList& list, cudaStream_t stream) {
           bool is_first) {
         const int64_t num_pieces =
             pieces_per_block * static_cast<int64_t>(count);
-        LaunchShape shape = ShapeOf(num_pieces, num_pools);
+        LaunchShape shape =
+            ShapeOf(num_pieces, kThreads * kPiecesPerThread<Params>, num_pools);
         shape.starts_early = !is_first;
-        return LaunchKernel(&CopyApartKernel<Piece, Params>, shape, stream,
-                            params, static_cast<uint32_t>(pieces_per_block),
-                            static_cast<uint32_t>(num_pieces));
+        return LaunchKernel(
+            &CopyApartKernel<Piece, Params>, shape, stream, params,
+            IndexDivisor(static_cast<uint32_t>(pieces_per_block)),
+            static_cast<uint32_t>(pieces_per_block),
+            static_cast<uint32_t>(num_pieces));
       });
 }
 
@@ -176,8 +201,8 @@ cudaError_t LaunchChained(const CopyList& list,
       [&](const Chained& params, std::size_t count, std::size_t num_pools,
           bool) {
         return LaunchKernel(&CopyChainedKernel<Piece>,
-                            ShapeOf(num_pieces, num_pools), stream, params,
-                            static_cast<int>(count), num_pieces);
+                            ShapeOf(num_pieces, kThreads, num_pools), stream,
+                            params, static_cast<int>(count), num_pieces);
       });
 }
 
