@@ -82,13 +82,16 @@ absl::StatusOr<std::vector<PointTier>> TiersFrom(const Flags& flags) {
 }
 
 std::string Headline(const ShapeRequest& shape, const DeviceProfile& profile) {
+  // The name of a CPU says its threads.
+  const std::string units =
+      profile.kind == DeviceKind::kCpu
+          ? ""
+          : absl::StrFormat(", %d SMs", profile.num_units);
   return absl::StrFormat(
-      "%s, %d %s; %d x %d tokens, %d q heads over %d kv heads, head_dim %d, "
+      "%s%s; %d x %d tokens, %d q heads over %d kv heads, head_dim %d, "
       "%s, block_size %d: %.2f MB of keys and values\n\n",
-      profile.name, profile.num_units,
-      profile.kind == DeviceKind::kCpu ? "threads" : "SMs", shape.num_seqs,
-      shape.context_len, shape.num_q_heads, shape.num_kv_heads, shape.head_dim,
-      NameOf(shape.dtype), shape.block_size,
+      profile.name, units, shape.num_seqs, shape.context_len, shape.num_q_heads,
+      shape.num_kv_heads, shape.head_dim, NameOf(shape.dtype), shape.block_size,
       static_cast<double>(KvBytesOf(shape)) * 1e-6);
 }
 

@@ -95,7 +95,9 @@ def bandwidth(rows, device):
 def memory(rows, device):
     """What does materialising the scores cost in memory? Device memory that a
     step needs beside its inputs and outputs: workspace and allocations."""
-    figure = _by_context(_contexts(rows),
+    # Without the baseline there is nothing to compare with.
+    parts = [part for part in _contexts(rows) if chosen(part[2], "thrust")]
+    figure = _by_context(parts,
                          f"What does materialising cost in memory? {device}",
                          "memory (MB)", _measured("peak_bytes", 1e-6),
                          ("thrust", "split_k", "v1"))

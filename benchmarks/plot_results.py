@@ -141,8 +141,9 @@ def main():
         print(f"plot_results.py: --out-dir: {error}", file=sys.stderr)
         return 2
     except ImportError as error:
-        print(f"plot_results.py: {error}; third_party/bootstrap.sh installs "
-              "python3-matplotlib", file=sys.stderr)
+        print(f"plot_results.py: {error} in {sys.executable}; "
+              "third_party/bootstrap.sh installs it for /usr/bin/python3",
+              file=sys.stderr)
         return 3
     print(f"{arguments.out_dir}: {len(drawn)} figures and figures.md")
     return 0

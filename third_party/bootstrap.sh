@@ -13,6 +13,9 @@ readonly MIN_CMAKE=3.25
 readonly LIBRARIES=(libabsl-dev libhwy-dev libgtest-dev libgmock-dev
                     libbenchmark-dev nlohmann-json3-dev python3-matplotlib
                     valgrind)
+# The materialising baseline on the host, where no CUDA toolkit brings it. Not
+# every release has the package, and all else works without.
+readonly OPTIONAL=libthrust-dev
 
 has() { command -v "$1" > /dev/null 2>&1; }
 
@@ -43,6 +46,13 @@ missing_libraries() {
   done
 }
 
+# Fails when there is nothing to do about it.
+wants_optional() {
+  ! has nvcc && [[ ! -x /usr/local/cuda/bin/nvcc ]] &&
+    ! package_is_installed "${OPTIONAL}" &&
+    apt-cache show "${OPTIONAL}" > /dev/null 2>&1
+}
+
 give_up() {
   printf 'bootstrap: %s\n' "$@" >&2
   exit 2
@@ -59,10 +69,20 @@ root_prefix() {
   fi
 }
 
+install_optional() {
+  local as_root
+  wants_optional && as_root="$(root_prefix)" || return 0
+  echo "bootstrap: installing ${OPTIONAL}"
+  ${as_root} DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 \
+    install -y --no-install-recommends "${OPTIONAL}" > /dev/null ||
+    echo "bootstrap: ${OPTIONAL} was not installed; builds lack the baseline on the host" >&2
+}
+
 install_debian() {
   local packages as_root
   mapfile -t packages < <(missing_tools; missing_libraries)
   if (( ${#packages[@]} == 0 )); then
+    install_optional
     return
   fi
   local by_hand="apt-get install ${packages[*]}"
@@ -82,6 +102,7 @@ install_debian() {
     "get it from https://cmake.org/download or by: pip install cmake"
   mapfile -t packages < <(missing_tools; missing_libraries)
   (( ${#packages[@]} == 0 )) || give_up "still missing: ${packages[*]}"
+  install_optional
 }
 
 # Other systems: the libraries are found by CMake, or fetched by it.
