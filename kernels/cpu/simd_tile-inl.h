@@ -39,28 +39,49 @@ inline constexpr int kTileOf = kTileSums / (R <= 2   ? R
                                             : R <= 4 ? 4
                                                      : 8);
 
-// Adds the products of a register tile's tokens, from `first` on, in the
-// dimensions [d, d + count).
+// Tokens of it whose keys are read side by side, a vector of each after the
+// other: few, as memory is fastest in its own order.
+template <int R>
+inline constexpr int kTogether = kTileOf<R> < 4 ? kTileOf<R> : 4;
+
+// Adds the products of kTogether tokens, from `first` on, in the dimensions
+// [d, d + count).
 template <int R, typename Kv>
 HWY_INLINE void AddProducts(const TokenRows<Kv>& tokens, int first,
                             const Kv* const* keys, const float* query,
                             int query_stride, int d, int count, Floats* sums) {
   constexpr int T = kTileOf<R>;
-  if (tokens.next != nullptr) {
-    HWY_UNROLL(16)
-    for (int t = 0; t < T; ++t) FetchPart<kLanes>(tokens, first + t, d);
-  }
+  FetchParts<kTogether<R>, kLanes>(tokens, first, d);
   Floats q[R];
   HWY_UNROLL(8)
   for (int r = 0; r < R; ++r) q[r] = LoadFloats(query + r * query_stride + d);
-  HWY_UNROLL(16)
-  for (int t = 0; t < T; ++t) {
+  HWY_UNROLL(4)
+  for (int t = 0; t < kTogether<R>; ++t) {
     const Floats key = count == kLanes ? LoadFloats(keys[t] + d)
                                        : LoadSome(keys[t] + d, count);
     HWY_UNROLL(8)
     for (int r = 0; r < R; ++r) {
       sums[r * T + t] = hn::MulAdd(key, q[r], sums[r * T + t]);
     }
+  }
+}
+
+// The same in all dimensions.
+template <int R, typename Kv>
+HWY_INLINE void AddTokens(const TokenRows<Kv>& tokens, int first,
+                          const float* query, int query_stride, Floats* sums) {
+  const Kv* keys[kTogether<R>];
+  HWY_UNROLL(4)
+  for (int t = 0; t < kTogether<R>; ++t) {
+    keys[t] = tokens.rows[first + t] + tokens.head_offset;
+  }
+  int d = 0;
+  for (; d + kLanes <= tokens.dim; d += kLanes) {
+    AddProducts<R>(tokens, first, keys, query, query_stride, d, kLanes, sums);
+  }
+  if (d < tokens.dim) {
+    AddProducts<R>(tokens, first, keys, query, query_stride, d, tokens.dim - d,
+                   sums);
   }
 }
 
@@ -73,22 +94,12 @@ HWY_INLINE void ScoreStep(const TokenRows<Kv>& tokens, const float* query,
   constexpr int T = kTileOf<R>;
   const Floats scale = hn::Set(d, scale_log2);
   for (int first = 0; first < tokens.num_tokens; first += T) {
-    const Kv* keys[T];
-    HWY_UNROLL(16)
-    for (int t = 0; t < T; ++t) {
-      keys[t] = tokens.rows[first + t] + tokens.head_offset;
-    }
     Floats sums[kTileSums];
     HWY_UNROLL(16)
     for (int i = 0; i < kTileSums; ++i) sums[i] = hn::Zero(d);
-    int at = 0;
-    for (; at + kLanes <= tokens.dim; at += kLanes) {
-      AddProducts<R>(tokens, first, keys, query, query_stride, at, kLanes,
-                     sums);
-    }
-    if (at < tokens.dim) {
-      AddProducts<R>(tokens, first, keys, query, query_stride, at,
-                     tokens.dim - at, sums);
+    HWY_UNROLL(4)
+    for (int t = 0; t < T; t += kTogether<R>) {
+      AddTokens<R>(tokens, first + t, query, query_stride, sums + t);
     }
     float* to = scores + first / T * kTileSums;
     for (int v = 0; v < kSumVectors; ++v) {
@@ -184,8 +195,7 @@ HWY_INLINE void AddValues(const TokenRows<Kv>& tokens, const float* weights,
   for (unsigned token = 0; token < num_tokens; ++token) {
     const Kv* row = tokens.rows[token] + tokens.head_offset + at;
     const float* weight = weights + token / T * kTileSums + token % T;
-    if (tokens.next != nullptr)
-      FetchPart<X * kLanes>(tokens, static_cast<int>(token), at);
+    FetchParts<1, X * kLanes>(tokens, static_cast<int>(token), at);
     Floats value[X];
     HWY_UNROLL(8)
     for (int x = 0; x < X; ++x) {

@@ -202,19 +202,20 @@ struct TokenRows {
   int dim;
 };
 
-// Fetches the lines of the next token that begin within `kCount` dimensions,
-// from `dim` on: those that are about to be read of the token at hand. So
-// fetches are spread over the arithmetic, where many at once would wait for
-// each other. `kCount` is a power of two, and `dim` a multiple of it.
-template <int kCount, typename Kv>
-HWY_INLINE void FetchPart(const TokenRows<Kv>& tokens, int token, int dim) {
+// Fetches, of the next tokens in the places from `first` on, the lines that
+// begin within `kDims` dimensions, from `dim` on: those that are about to be
+// read of the tokens at hand. So fetches are spread over the arithmetic, where
+// many at once would wait for each other. `kDims` is a power of two, and `dim`
+// a multiple of it.
+template <int kTokens, int kDims, typename Kv>
+HWY_INLINE void FetchParts(const TokenRows<Kv>& tokens, int first, int dim) {
   constexpr int kLine = static_cast<int>(kLineBytes / sizeof(Kv));
-  const Kv* row = tokens.next[token] + tokens.next_offset + dim;
-  if constexpr (kCount % kLine == 0) {
+  if (tokens.next == nullptr || (kDims < kLine && dim % kLine != 0)) return;
+  HWY_UNROLL(4)
+  for (int t = 0; t < kTokens; ++t) {
+    const Kv* row = tokens.next[first + t] + tokens.next_offset + dim;
     HWY_UNROLL(8)
-    for (int d = 0; d < kCount; d += kLine) FetchLine(row + d);
-  } else {
-    if (dim % kLine == 0) FetchLine(row);
+    for (int d = 0; d < kDims; d += kLine) FetchLine(row + d);
   }
 }
 
