@@ -53,7 +53,7 @@ void MeasureMove(benchmark::State& state, int64_t bytes, const Call& call) {
                      static_cast<std::size_t>(bytes), nullptr);
   };
   const int num_calls =
-      static_cast<int>(std::clamp<int64_t>((1 << 29) / bytes, 10, 200));
+      static_cast<int>(std::clamp<int64_t>((1 << 29) / bytes, 40, 200));
   SecondsOf(1, call);
   SecondsOf(1, copy);
   double move_seconds = 0, copy_seconds = 0;

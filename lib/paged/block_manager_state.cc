@@ -17,16 +17,26 @@ BlockManagerState::BlockManagerState(const BlockManagerOptions& opts)
   pool.set_copy_quarantine(steps.SlotOf(steps.building()));
 }
 
+// Evictions come in runs, and each reads four places of a large pool.
+// Neighbours on the list are neighbours in the pool more often than not; the
+// entries of their digests never are. One eviction ahead is not enough, since a
+// miss takes as long as four. A million blocks, three pairs of runs side by
+// side: 75, 106 and 112 ns an eviction one ahead, 41, 45 and 72 so.
+void BlockManagerState::PrefetchEvictions() const {
+  constexpr int kEntry = 4;
+  constexpr int kBlock = 8;
+  if (pool.num_idle() <= kBlock) return;
+  int32_t block = pool.OldestIdle();
+  for (int i = 0; i < kEntry; ++i) block = pool.IdleAfter(block);
+  index.PrefetchEntry(index.digest(block));
+  for (int i = kEntry; i < kBlock; ++i) block = pool.IdleAfter(block);
+  pool.Prefetch(block);
+  index.PrefetchDigest(block);
+}
+
 int32_t BlockManagerState::EvictOldest() {
   const int32_t block = pool.PopOldestIdle();
-  if (pool.num_idle() > 1) {
-    // Evictions come in runs, and each reads four places of a large pool.
-    const int32_t next = pool.OldestIdle();
-    const int32_t after = pool.IdleAfter(next);
-    pool.Prefetch(after);
-    index.PrefetchDigest(after);
-    index.PrefetchEntry(index.digest(next));
-  }
+  PrefetchEvictions();
   events.Add({.kind = BlockEventKind::kEvicted,
               .block = block,
               .digest = index.digest(block)});

@@ -55,6 +55,7 @@ struct BlockManagerState {
     return pool.num_free() > 0 ? pool.PopFree() : EvictOldest();
   }
   int32_t EvictOldest();
+  void PrefetchEvictions() const;
   // Appends `num_columns` taken blocks to the row.
   void TakeColumns(Sequence& sequence, int64_t num_columns);
   // Drops the row's columns from `num_columns` on, last first: a cached tail is
