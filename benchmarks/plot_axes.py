@@ -1,6 +1,7 @@
 """What the figures have in common: colours, titles, legends, axes, lines."""
 
 import math
+import textwrap
 
 import matplotlib.pyplot as plt
 from matplotlib.ticker import FuncFormatter
@@ -55,10 +56,16 @@ def tokens(count):
     return f"{count / 1024:g}k" if count >= 1024 else f"{count:g}"
 
 
+def head(figure, title):
+    """A title in as many lines as it takes: an inch has room for ten letters."""
+    figure.suptitle(textwrap.fill(title, int(9.5 * figure.get_figwidth())))
+
+
 def panels(count, title, width=3.9, height=3.2, share_y=False):
     """A figure of panels in a row under one title and one legend, which covers
     no data: figure, axes of the panels, axes that hold the legend."""
-    figure = plt.figure(figsize=(width * count, height + 0.6),
+    # No narrower than most titles.
+    figure = plt.figure(figsize=(max(width * count, 6.4), height + 0.6),
                         layout="constrained")
     grid = figure.add_gridspec(2, count, height_ratios=(0.3, height))
     legend_axes = figure.add_subplot(grid[0, :])
@@ -67,7 +74,7 @@ def panels(count, title, width=3.9, height=3.2, share_y=False):
     for i in range(count):
         axes.append(figure.add_subplot(
             grid[1, i], sharey=axes[0] if axes and share_y else None))
-    figure.suptitle(title)
+    head(figure, title)
     return figure, axes, legend_axes
 
 
@@ -77,7 +84,7 @@ def legend(legend_axes, axes, title=None):
     for part in axes:
         for handle, label in zip(*part.get_legend_handles_labels()):
             handles.setdefault(label, handle)
-    # Two rows where one would be wider than the figure.
+    # More rows where one would be wider than the figure.
     letters = sum(len(label) + 6 for label in handles)
     room = 11 * legend_axes.figure.get_figwidth()
     columns = math.ceil(len(handles) / math.ceil(letters / room))

@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.ticker import FuncFormatter
 
-from plot_axes import (LABELS, STYLES, legend, line, log2_x, log_y, panels,
+from plot_axes import (LABELS, STYLES, head, legend, line, log2_x, log_y, panels,
                        plain_log, tokens)
 from plot_rows import (NAN, ceilings, chosen, common_config, on_grid,
                        values_of)
@@ -159,7 +159,7 @@ def regret(rows, device):
     figure, axes = plt.subplots(
         figsize=(1.8 + 0.72 * max(len(contexts), 6),
                  1.3 + 0.42 * max(len(batches), 4)), layout="constrained")
-    figure.suptitle(f"What does trusting the dispatch cost? {device}")
+    head(figure, f"What does trusting the dispatch cost? {device}")
     # A gap is as the page; no regret is not.
     page = to_rgb(plt.rcParams["axes.facecolor"])
     warm = to_rgb(plt.rcParams["axes.prop_cycle"].by_key()["color"][1])

@@ -18,6 +18,7 @@ except ImportError:
     sys.exit(77)
 matplotlib.use("svg")
 
+import plot_axes
 import plot_figures
 import plot_rows
 
@@ -74,6 +75,7 @@ class PlotResultsTest(unittest.TestCase):
         self.write(rows_with_gaps())
 
     def tearDown(self):
+        plot_axes.plt.close("all")
         self.folder.cleanup()
 
     def write(self, rows):
@@ -161,6 +163,23 @@ class PlotResultsTest(unittest.TestCase):
                           for arrow in arrows],
                          [(round(4 * n / 132, 6), round(100 / n, 6))
                           for n in (1, 64)])
+
+    def test_titles_and_legends_fit_one_panel_as_well(self):
+        self.write([row(tier, 8, context_len) for context_len in
+                    (128, 256, 512) for tier in
+                    ("gather", "thrust", "v1", "split_k", "auto")]
+                   + [row("split_k", 8, 512, splits) for splits in (1, 2, 8)])
+        for name, make in plot_figures.FIGURES.items():
+            with matplotlib.rc_context(plot_axes.THEMES[""]):
+                figure = make(self.read(), "NVIDIA GeForce RTX 4090")
+                figure.canvas.draw()
+            width = figure.get_figwidth() * figure.dpi
+            drawn = [figure._suptitle] + [
+                axes.get_legend() for axes in figure.axes if axes.get_legend()]
+            for part in drawn:
+                box = part.get_window_extent()
+                self.assertGreaterEqual(box.x0, 0, name)
+                self.assertLessEqual(box.x1, width, name)
 
     def test_no_legend_lies_on_data(self):
         for name, make in plot_figures.FIGURES.items():
