@@ -6,7 +6,6 @@
 
 #include "kernels/core/partition.h"
 #include "kernels/core/schedule.h"
-#include "paged/internal/cost_model.h"
 #include "paged/internal/lower.h"
 #include "paged/internal/schedule.h"
 
@@ -53,21 +52,37 @@ bool MayStartEarly(const DecodePlan& plan, const DeviceProfile& profile) {
          room * plan.num_ctas <= profile.num_units;
 }
 
+// Of any size: what a grid cannot have is not an int64 either.
+double NumCtas(const DecodePlan& plan) {
+  return static_cast<double>(MaxItems(plan)) * plan.shape.num_kv_heads *
+         plan.num_row_tiles;
+}
+
 }  // namespace
 
-Obstacle Complete(Choice choice, const DeviceProfile& profile,
-                  const DecodeOptions& options, DecodePlan& plan) {
+void Choose(Choice choice, const DeviceProfile& profile,
+            const DecodeOptions& options, DecodePlan& plan) {
+  plan.variant =
+      choice.partition == Partition::kWhole ? Variant::kV1 : Variant::kSplitK;
   plan.partition = choice.partition;
   plan.num_splits = choice.num_splits;
   plan.reduction = choice.reduction;
-  if (plan.partition != Partition::kWhole) plan.variant = Variant::kSplitK;
-  if (plan.partition == Partition::kChunks) {
-    plan.chunking = ChunkingOf(plan, profile);
-  }
-  const double num_ctas = static_cast<double>(MaxItems(plan)) *
-                          plan.shape.num_kv_heads * plan.num_row_tiles;
-  if (num_ctas > kMaxCtas) return Obstacle::kGridSize;
-  plan.num_ctas = static_cast<int64_t>(num_ctas);
+  plan.chunking = plan.partition == Partition::kChunks
+                      ? ChunkingOf(plan, profile)
+                      : Chunking{};
+  plan.predicted_us = 0;
+  plan.control_bytes = plan.workspace_bytes = plan.schedule_bytes = 0;
+  const double num_ctas = NumCtas(plan);
+  plan.num_ctas = num_ctas > kMaxCtas ? 0 : static_cast<int64_t>(num_ctas);
+  plan.starts_early = options.early_start && MayStartEarly(plan, profile);
+  const int64_t slots = int64_t{plan.resident_ctas} * profile.num_units;
+  plan.waves = slots == 0 ? 0
+                          : static_cast<double>(plan.num_ctas) /
+                                static_cast<double>(slots);
+}
+
+Obstacle Complete(DecodePlan& plan) {
+  if (plan.num_ctas == 0 && NumCtas(plan) > 0) return Obstacle::kGridSize;
   if (plan.partition == Partition::kSplits &&
       plan.reduction == Reduction::kLastCta &&
       plan.num_ctas / plan.num_splits > kMaxArrivalCounters) {
@@ -77,12 +92,7 @@ Obstacle Complete(Choice choice, const DeviceProfile& profile,
   const WorkspaceLayout layout = WorkspaceLayoutOf(plan);
   plan.control_bytes = layout.control_bytes;
   plan.workspace_bytes = layout.total_bytes;
-  if (plan.resident_ctas == 0) return Obstacle::kResidency;
-  plan.starts_early = options.early_start && MayStartEarly(plan, profile);
-  plan.waves =
-      num_ctas / (static_cast<double>(plan.resident_ctas) * profile.num_units);
-  plan.predicted_us = PredictUs(plan, profile);
-  return Obstacle::kNone;
+  return plan.resident_ctas == 0 ? Obstacle::kResidency : Obstacle::kNone;
 }
 
 }  // namespace paged::internal

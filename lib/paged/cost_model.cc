@@ -50,8 +50,8 @@ double SlownessOf(const Instance& instance) {
 // `ctas_at_once`. Warps count, and their tiles; the depth of their rings hardly
 // does once there are two stages, since a warp with one tile to work on and one
 // on its way is bound by its own arithmetic.
-double KneeOf(const DecodePlan& plan, const DeviceProfile& profile,
-              int64_t ctas_at_once) {
+double ComputeKnee(const DecodePlan& plan, const DeviceProfile& profile,
+                   int64_t ctas_at_once) {
   // A CPU thread's loads are not counted; all threads together saturate it.
   if (profile.kind == DeviceKind::kCpu) return profile.knee_units;
   const int tiles = InstanceConfig::TilesPerStage(SizeOf(plan.shape.kv_dtype),
@@ -63,26 +63,6 @@ double KneeOf(const DecodePlan& plan, const DeviceProfile& profile,
   const double shortage = std::max(1.0, profile.knee_bytes / bytes_at_work);
   return profile.knee_units * SlownessOf(plan.instance) *
          std::pow(shortage, profile.knee_exponent);
-}
-
-// What the busiest unit would read while the memory is saturated: its bytes
-// times the units that it takes. Its CTAs come in rounds, of which the last may
-// be small. Chunks are small, and given to whoever is free: no unit has more
-// than its share and a bit.
-double BytesOfBusiestUnit(const DecodePlan& plan, const DeviceProfile& profile,
-                          int64_t ctas) {
-  const int64_t at_once = std::clamp<int64_t>(ctas, 1, plan.resident_ctas);
-  if (plan.partition == Partition::kChunks) {
-    return static_cast<double>(plan.kv_bytes) / profile.num_units *
-           KneeOf(plan, profile, at_once);
-  }
-  const int64_t last = ctas % at_once;
-  const double full_rounds = static_cast<double>(ctas - last);
-  return BytesPerCta(plan, plan.shape.expected_context_len) *
-         (full_rounds * KneeOf(plan, profile, at_once) +
-          (last == 0
-               ? 0
-               : static_cast<double>(last) * KneeOf(plan, profile, last)));
 }
 
 // Row tiles of the same tokens read them one after another: the first from the
@@ -97,8 +77,9 @@ double BytesRead(const DecodePlan& plan) {
 // The larger of two limits; close to each other they hinder each other.
 double RoundedMax(double a, double b, double exponent) {
   const double larger = std::max(a, b);
-  if (exponent == 0 || larger == 0) return larger;
-  const double ratio = std::min(a, b) / larger;
+  const double smaller = std::min(a, b);
+  if (exponent == 0 || smaller == 0) return larger;
+  const double ratio = smaller / larger;
   return larger * std::pow(1 + std::pow(ratio, exponent), 1 / exponent);
 }
 
@@ -115,14 +96,14 @@ const DeviceProfile::ReductionCost& CostOf(Reduction reduction,
 }
 
 // Each partial is written once and read once; a cluster's stay on the chip.
-double ReductionUs(const DecodePlan& plan, const DeviceProfile& profile) {
-  if (plan.reduction == Reduction::kNone) return 0;
-  const DeviceProfile::ReductionCost& cost = CostOf(plan.reduction, profile);
-  const double partial_bytes =
-      static_cast<double>(plan.workspace_bytes - plan.control_bytes);
-  return cost.fixed_us + cost.us_per_split * plan.num_splits +
-         profile.us_per_row_split * plan.rows_per_item * plan.num_splits +
-         2 * partial_bytes / (profile.bandwidth_gb_per_s * kBytesPerUs);
+double ReductionUs(Reduction reduction, int num_splits, int rows_per_item,
+                   std::size_t partial_bytes, const DeviceProfile& profile) {
+  if (reduction == Reduction::kNone) return 0;
+  const DeviceProfile::ReductionCost& cost = CostOf(reduction, profile);
+  return cost.fixed_us + cost.us_per_split * num_splits +
+         profile.us_per_row_split * rows_per_item * num_splits +
+         2 * static_cast<double>(partial_bytes) /
+             (profile.bandwidth_gb_per_s * kBytesPerUs);
 }
 
 }  // namespace
@@ -156,27 +137,95 @@ int64_t KvBytes(const DecodeShape& shape) {
          shape.num_kv_heads * BytesPerToken(shape);
 }
 
-double PredictUs(const DecodePlan& plan, const DeviceProfile& profile) {
+double PlanPricer::KneeOf(const DecodePlan& plan, int64_t ctas_at_once) {
+  const auto i = static_cast<std::size_t>(ctas_at_once);
+  if (i >= knees_.size()) return ComputeKnee(plan, *profile_, ctas_at_once);
+  if (knees_[i] == 0) knees_[i] = ComputeKnee(plan, *profile_, ctas_at_once);
+  return knees_[i];
+}
+
+// What the busiest unit would read while the memory is saturated: its bytes
+// times the units that it takes. Its CTAs come in rounds, of which the last may
+// be small. Chunks are small, and given to whoever is free: no unit has more
+// than its share and a bit.
+double PlanPricer::BytesOfBusiestUnit(const DecodePlan& plan) {
   // Of an empty batch, none.
-  const int64_t busiest_ctas = CeilDiv(plan.num_ctas, profile.num_units);
-  double bytes = RoundedMax(BytesRead(plan),
-                            BytesOfBusiestUnit(plan, profile, busiest_ctas),
-                            profile.corner_exponent);
+  const int64_t ctas = CeilDiv(plan.num_ctas, profile_->num_units);
+  const int64_t at_once = std::clamp<int64_t>(ctas, 1, plan.resident_ctas);
+  if (plan.partition == Partition::kChunks) {
+    return static_cast<double>(plan.kv_bytes) / profile_->num_units *
+           KneeOf(plan, at_once);
+  }
+  const int64_t last = ctas % at_once;
+  const double full_rounds = static_cast<double>(ctas - last);
+  return BytesPerCta(plan, plan.shape.expected_context_len) *
+         (full_rounds * KneeOf(plan, at_once) +
+          (last == 0 ? 0 : static_cast<double>(last) * KneeOf(plan, last)));
+}
+
+double PlanPricer::UsOf(double bytes) const {
+  return bytes / (profile_->bandwidth_gb_per_s * kBytesPerUs);
+}
+
+void PlanPricer::SetGather(const DecodePlan& plan) {
+  if (plan.partition == partition_ && plan.num_splits == num_splits_) return;
+  partition_ = plan.partition;
+  num_splits_ = plan.num_splits;
+  gather_ = {.memory = BytesRead(plan),
+             .busiest_unit = BytesOfBusiestUnit(plan)};
   // The longest sequence of a ragged batch ends alone.
   if (plan.shape.lengths == LengthSpread::kRagged &&
       plan.partition != Partition::kChunks) {
-    bytes = RoundedMax(bytes,
-                       BytesPerCta(plan, plan.shape.max_context_len) *
-                           KneeOf(plan, profile, 1),
-                       profile.corner_exponent);
+    gather_.longest_sequence =
+        BytesPerCta(plan, plan.shape.max_context_len) * KneeOf(plan, 1);
   }
-  const double more_waves = std::max(0.0, std::ceil(plan.waves) - 1);
-  return profile.v1_fixed_us -
-         (plan.starts_early ? profile.early_start_us : 0) +
-         profile.us_per_row * plan.rows_per_item +
-         profile.us_per_wave * more_waves +
-         bytes / (profile.bandwidth_gb_per_s * kBytesPerUs) +
-         ReductionUs(plan, profile);
+  gather_.least_us = UsOf(std::max(
+      {gather_.memory, gather_.busiest_unit, gather_.longest_sequence}));
+  gather_.floor_us = LaunchUs(plan, true, plan.waves) + gather_.least_us;
+}
+
+double PlanPricer::LaunchUs(const DecodePlan& plan, bool starts_early,
+                            double waves) const {
+  const double more_waves = std::max(0.0, std::ceil(waves) - 1);
+  return profile_->v1_fixed_us - (starts_early ? profile_->early_start_us : 0) +
+         profile_->us_per_row * plan.rows_per_item +
+         profile_->us_per_wave * more_waves;
+}
+
+double PlanPricer::TotalUs(const DecodePlan& plan, double gather_us) const {
+  return LaunchUs(plan, plan.starts_early, plan.waves) + gather_us +
+         ReductionUs(plan.reduction, plan.num_splits, plan.rows_per_item,
+                     plan.workspace_bytes - plan.control_bytes, *profile_);
+}
+
+// None of its terms is above that of LeastUs.
+double PlanPricer::FloorUs(const DecodePlan& plan, Choice choice) {
+  if (floor_us_ == 0) {
+    floor_us_ = LaunchUs(plan, true, 1) + UsOf(BytesRead(plan));
+  }
+  const bool is_known =
+      choice.partition == partition_ && choice.num_splits == num_splits_;
+  return (is_known ? gather_.floor_us : floor_us_) +
+         ReductionUs(choice.reduction, choice.num_splits, plan.rows_per_item, 0,
+                     *profile_);
+}
+
+// No norm of the limits is below the largest of them, and sums are rounded
+// alike.
+double PlanPricer::LeastUs(const DecodePlan& plan) {
+  SetGather(plan);
+  return TotalUs(plan, gather_.least_us);
+}
+
+double PlanPricer::PredictUs(const DecodePlan& plan) {
+  SetGather(plan);
+  if (gather_.us == 0) {
+    const double exponent = profile_->corner_exponent;
+    gather_.us = UsOf(
+        RoundedMax(RoundedMax(gather_.memory, gather_.busiest_unit, exponent),
+                   gather_.longest_sequence, exponent));
+  }
+  return TotalUs(plan, gather_.us);
 }
 
 }  // namespace paged::internal

@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "absl/strings/str_format.h"
 #include "paged/internal/candidates.h"
 #include "paged/internal/status_macros.h"
@@ -37,6 +39,7 @@ absl::StatusOr<Explanation> Explain(const DecodeProblem& problem,
           candidate.rejected_because = WhySlower(plan, chosen);
         }
         explanation.candidates.push_back(std::move(candidate));
+        return std::numeric_limits<double>::infinity();
       }));
   return explanation;
 }

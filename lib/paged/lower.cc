@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/baseline/thrust_decode.h"
 #include "kernels/core/online_softmax.h"
-#include "paged/internal/device_rules.h"
+#include "paged/internal/instance_classes.h"
 #include "paged/internal/profile_range.h"
 #include "paged/internal/run_checks.h"
 #include "paged/internal/schedule.h"
@@ -13,9 +13,6 @@
 
 namespace paged::internal {
 namespace {
-
-// What cp.async and the vectorised stores of the output move at once.
-constexpr std::size_t kVectorBytes = 16;
 
 std::size_t RoundUp(std::size_t bytes) {
   return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment *
@@ -67,16 +64,17 @@ absl::Status CheckSameShape(const DecodePlan& plan, DecodeShape shape) {
 
 absl::Status CheckPointers(const DecodeArgs& args, DeviceKind kind) {
   if (kind == DeviceKind::kCpu) return absl::OkStatus();
+  constexpr auto kWhole = static_cast<std::size_t>(kVectorBytes);
   const std::size_t cache_alignment =
-      HasWholeVectors(args.shape) ? kVectorBytes : kVectorBytes / 2;
+      HasWholeVectors(args.shape) ? kWhole : kWhole / 2;
   const struct {
     const char* field;
     const void* pointer;
     std::size_t alignment;
-  } pointers[] = {{"query", args.query, kVectorBytes},
+  } pointers[] = {{"query", args.query, kWhole},
                   {"key_cache", args.key_cache, cache_alignment},
                   {"value_cache", args.value_cache, cache_alignment},
-                  {"output", args.output, kVectorBytes},
+                  {"output", args.output, kWhole},
                   {"block_tables", args.block_tables, sizeof(int32_t)},
                   {"context_lens", args.context_lens, sizeof(int32_t)},
                   {"key_scales", args.key_scales, sizeof(float)},

@@ -1,6 +1,7 @@
 #include "paged/plan.h"
 
 #include <bit>
+#include <limits>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -98,6 +99,7 @@ absl::StatusOr<DecodePlan> MakePlan(const DecodeProblem& problem,
                                     const DecodeOptions& options) {
   const internal::ProfileRange range("paged/plan");
   std::optional<DecodePlan> best;
+  double limit_us = std::numeric_limits<double>::infinity();
   // What to say when nothing can run.
   DecodePlan blocked;
   auto first_obstacle = internal::Obstacle::kNone;
@@ -105,16 +107,16 @@ absl::StatusOr<DecodePlan> MakePlan(const DecodeProblem& problem,
       problem, profile, options,
       [&](const DecodePlan& plan, internal::Obstacle obstacle) {
         if (obstacle != internal::Obstacle::kNone) {
-          if (first_obstacle != internal::Obstacle::kNone) return;
-          first_obstacle = obstacle;
-          blocked = plan;
-          return;
-        }
-        // Candidates come in the order of preference: a later one has to win.
-        if (!best.has_value() ||
-            plan.predicted_us < best->predicted_us - kTieUs) {
+          if (first_obstacle == internal::Obstacle::kNone) {
+            first_obstacle = obstacle;
+            blocked = plan;
+          }
+        } else if (!best.has_value() || plan.predicted_us < limit_us) {
+          // Candidates come in the order of preference: a later one has to win.
           best = plan;
+          limit_us = plan.predicted_us - kTieUs;
         }
+        return limit_us;
       }));
   if (best.has_value()) return *best;
   return absl::InvalidArgumentError(

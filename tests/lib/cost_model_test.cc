@@ -101,6 +101,33 @@ TEST(PredictUsTest, AnEmptyDeviceIsBoundByItsBusiestSm) {
               0.01);
 }
 
+// A second pricer knows nothing yet; the same knows the gather already.
+TEST(PlanPricerTest, WhatIsCheapIsAtMostThePrediction) {
+  for (const Batch& batch : {Batch{1, 8, 4, 1024}, Batch{64, 8, 4, 4096},
+                             Batch{7, 3, 5, 33000}, Batch{300, 2, 20, 777}}) {
+    for (LengthSpread lengths :
+         {LengthSpread::kUniform, LengthSpread::kRagged}) {
+      DecodeShape shape = testing::ShapeOf(batch);
+      shape.lengths = lengths;
+      const Explanation explanation =
+          Explain(ValidateShape(shape).value(), H200Profile(), {}).value();
+      for (const Candidate& candidate : explanation.candidates) {
+        const DecodePlan& plan = candidate.plan;
+        if (plan.predicted_us == 0) continue;
+        PlanPricer pricer(H200Profile());
+        const Choice choice = {plan.partition, plan.num_splits, plan.reduction};
+        const double floor_us = pricer.FloorUs(plan, choice);
+        const double least_us = pricer.LeastUs(plan);
+        EXPECT_LE(floor_us, pricer.FloorUs(plan, choice));
+        EXPECT_LE(pricer.FloorUs(plan, choice), least_us);
+        EXPECT_LE(least_us, pricer.PredictUs(plan));
+        EXPECT_EQ(pricer.PredictUs(plan), plan.predicted_us);
+        EXPECT_GT(floor_us, 0);
+      }
+    }
+  }
+}
+
 // Where both limits are equal, a corner of exponent 3 costs 2^(1/3).
 TEST(PredictUsTest, TheCornerIsRoundedAsTheProfileSays) {
   DeviceProfile profile = H200Profile();

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <random>
 #include <string>
 
 #include "paged/plan.h"
@@ -11,6 +13,7 @@ namespace {
 
 using testing::Batch;
 using testing::ProblemOf;
+using testing::ShapeOf;
 
 TEST(ExplainTest, ChoosesWhatMakePlanChooses) {
   for (const DeviceProfile& profile :
@@ -41,6 +44,36 @@ TEST(ExplainTest, ExactlyTheChosenCandidateHasNoReason) {
     EXPECT_EQ(candidate.plan, explanation.chosen);
   }
   EXPECT_EQ(num_chosen, 1);
+}
+
+// MakePlan passes over what is certain to be slower; Explain prices it all.
+TEST(ExplainTest, NothingThatMakePlanPassesOverIsFaster) {
+  std::mt19937 random(5);
+  const auto up_to = [&](int most) {
+    const double u = static_cast<double>(random()) / 4294967296.0;
+    return static_cast<int>(std::pow(most + 1.0, u));
+  };
+  int num_candidates = 0;
+  for (int i = 0; i < 500; ++i) {
+    DecodeShape shape = ShapeOf({up_to(512), up_to(32), up_to(40),
+                                 up_to(131072), i % 3 == 0 ? 64 : 128});
+    shape.expected_context_len = up_to(shape.max_context_len);
+    if (i % 2 == 0) shape.lengths = LengthSpread::kRagged;
+    if (i % 5 == 0) shape.window = up_to(4096);
+    const DeviceProfile& profile =
+        i % 4 == 0 ? Rtx3090Profile() : H200Profile();
+    const Explanation explanation =
+        Explain(ValidateShape(shape).value(), profile, {}).value();
+    const DecodePlan& chosen = explanation.chosen;
+    for (const Candidate& candidate : explanation.candidates) {
+      if (candidate.plan.predicted_us == 0) continue;  // it cannot run
+      ++num_candidates;
+      EXPECT_LE(chosen.predicted_us, candidate.plan.predicted_us + 1e-9)
+          << ToString(chosen) << "\n"
+          << ToString(candidate.plan);
+    }
+  }
+  EXPECT_GT(num_candidates, 10000);
 }
 
 TEST(ExplainTest, ComparesV1WithSeveralSplitCounts) {

@@ -225,6 +225,21 @@ TEST(PlanRulesTest, AForcedReductionIsTakenOrRefused) {
             "splits must be at most 8 with reduction cluster; got 9");
 }
 
+TEST(PlanRulesTest, ChunksEndInOneReductionOfEachDevice) {
+  DecodeOptions options = {.reduction = Reduction::kSecondPass,
+                           .partition = Partition::kChunks};
+  EXPECT_EQ(ErrorOf(ShapeOf(kBatch), H200Profile(), options).message(),
+            "reduction must be auto or last_cta with partition chunks on "
+            "NVIDIA H200; got second_pass");
+  options.reduction_source = OptionSource::kEnvironment;
+  EXPECT_EQ(ErrorOf(ShapeOf(kBatch), H200Profile(), options).message(),
+            "PAGED_REDUCTION must be auto or last_cta with partition chunks on "
+            "NVIDIA H200; got second_pass");
+  EXPECT_EQ(Plan(options, CpuProfile(2)).partition, Partition::kChunks);
+  options.reduction = Reduction::kLastCta;
+  EXPECT_EQ(Plan(options).partition, Partition::kChunks);
+}
+
 TEST(PlanRulesTest, AClusterNeedsNoWorkspaceAndTheOthersTheSame) {
   const auto plan = [](Reduction reduction) {
     return Plan({.splits = 4, .reduction = reduction});

@@ -24,8 +24,10 @@ enum class Obstacle : uint8_t {
   kClusterRoom,   // clusters would wait for one another; only left to itself
 };
 
+// Returns the time from which on a plan is of no interest, infinity for none:
+// those that are certain to take as long may be left out from then on.
 using CandidateVisitor =
-    absl::FunctionRef<void(const DecodePlan& plan, Obstacle obstacle)>;
+    absl::FunctionRef<double(const DecodePlan& plan, Obstacle obstacle)>;
 
 // Calls `visit` with every plan to be weighed, complete but for what its
 // obstacle makes meaningless: fewer splits first, then in the order of the

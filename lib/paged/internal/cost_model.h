@@ -13,6 +13,7 @@
 #ifndef PAGED_LIB_PAGED_INTERNAL_COST_MODEL_H_
 #define PAGED_LIB_PAGED_INTERNAL_COST_MODEL_H_
 
+#include <array>
 #include <cstdint>
 
 #include "kernels/core/instance.h"
@@ -20,6 +21,13 @@
 #include "paged/plan.h"
 
 namespace paged::internal {
+
+// v1 with one split and nothing to reduce, or split_k.
+struct Choice {
+  Partition partition;
+  int num_splits;
+  Reduction reduction;
+};
 
 // CTAs of an instance that one SM holds at once: the least of what threads,
 // CTA slots, registers and shared memory allow. 0 when not even one fits.
@@ -38,9 +46,55 @@ int TokensToSplit(const DecodeShape& shape);
 // once per kv head. `shape` has its defaults.
 int64_t KvBytes(const DecodeShape& shape);
 
-// Microseconds of a v1 or split_k plan whose other fields are filled in. Never
-// rises when the profile's num_units does and all else is equal.
-double PredictUs(const DecodePlan& plan, const DeviceProfile& profile);
+// Predicts the plans of one problem and one instance, one after another: what
+// they have in common is computed once.
+class PlanPricer {
+ public:
+  // The profile has to outlive it.
+  explicit PlanPricer(const DeviceProfile& profile) : profile_(&profile) {}
+
+  // Microseconds of a v1 or split_k plan whose other fields are filled in.
+  // Never rises when the profile's num_units does and all else is equal.
+  double PredictUs(const DecodePlan& plan);
+
+  // At most what PredictUs says, to the last bit, and a good deal cheaper;
+  // partials are not counted before the plan has memory for them.
+  double LeastUs(const DecodePlan& plan);
+
+  // At most what LeastUs will say once the plan of the instance has this
+  // choice.
+  double FloorUs(const DecodePlan& plan, Choice choice);
+
+ private:
+  // Bytes that the whole device could read in the time that each limit of a
+  // gather takes, and the gather's microseconds.
+  struct Gather {
+    double memory = 0;
+    double busiest_unit = 0;
+    double longest_sequence = 0;
+    double least_us = 0;
+    double us = 0;        // 0: not computed yet
+    double floor_us = 0;  // with the launch
+  };
+
+  void SetGather(const DecodePlan& plan);
+  double KneeOf(const DecodePlan& plan, int64_t ctas_at_once);
+  double BytesOfBusiestUnit(const DecodePlan& plan);
+  double UsOf(double bytes) const;
+  double LaunchUs(const DecodePlan& plan, bool starts_early,
+                  double waves) const;
+  double TotalUs(const DecodePlan& plan, double gather_us) const;
+
+  const DeviceProfile* profile_;
+  // What the gather is of: plans that differ in their reduction share it.
+  Partition partition_ = Partition::kAuto;
+  int num_splits_ = 0;
+  Gather gather_;
+  // Of one wave that reads all bytes; 0: not computed yet.
+  double floor_us_ = 0;
+  // By CTAs at once, as far as they go; 0: not computed yet.
+  std::array<double, 8> knees_ = {};
+};
 
 }  // namespace paged::internal
 
