@@ -10,6 +10,7 @@
 #include "paged/internal/run_checks.h"
 #include "paged/internal/schedule.h"
 #include "paged/internal/status_macros.h"
+#include "paged/internal/validation.h"
 
 namespace paged::internal {
 namespace {
@@ -50,14 +51,31 @@ absl::string_view FirstDifference(const DecodeShape& a, const DecodeShape& b) {
   return "a stride";
 }
 
-absl::Status CheckSameShape(const DecodePlan& plan, DecodeShape shape) {
+// What dense strides are made of: with the plan's, none of them overflows.
+bool HasCountsOf(const DecodeShape& plan, const DecodeShape& s) {
+  return s.q_len == plan.q_len && s.num_q_heads == plan.num_q_heads &&
+         s.num_kv_heads == plan.num_kv_heads && s.head_dim == plan.head_dim &&
+         s.block_size == plan.block_size &&
+         (s.value_dim == 0 || s.value_dim == plan.value_dim);
+}
+
+// The arguments of a run of the plan. The plan's shape was validated, and one
+// that equals it need not be again.
+absl::Status CheckArgs(const DecodePlan& plan, const DecodeArgs& args) {
   // These guided the plan's choice, and mean nothing for the run.
-  shape.expected_context_len = plan.shape.expected_context_len;
-  shape.lengths = plan.shape.lengths;
-  if (shape == plan.shape) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("args.shape must be the shape that the plan was made for; ",
-                   FirstDifference(shape, plan.shape), " differs"));
+  const auto as_run = [&plan](DecodeShape shape) {
+    shape.expected_context_len = plan.shape.expected_context_len;
+    shape.lengths = plan.shape.lengths;
+    return shape;
+  };
+  if (HasCountsOf(plan.shape, args.shape) &&
+      as_run(WithDefaults(args.shape)) == plan.shape) {
+    return CheckPresence(args, plan.shape);
+  }
+  PAGED_ASSIGN_OR_RETURN(const DecodeProblem problem, Validate(args));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "args.shape must be the shape that the plan was made for; ",
+      FirstDifference(as_run(problem.shape()), plan.shape), " differs"));
 }
 
 }  // namespace
@@ -148,8 +166,7 @@ absl::StatusOr<Launch> Lower(const DecodePlan& plan, const DecodeArgs& args,
   const ProfileRange range("paged/lower");
   PAGED_RETURN_IF_ERROR(CheckPlanDevice(plan, profile));
   PAGED_RETURN_IF_ERROR(CheckSchedule(plan, context.schedule));
-  PAGED_ASSIGN_OR_RETURN(const DecodeProblem problem, Validate(args));
-  PAGED_RETURN_IF_ERROR(CheckSameShape(plan, problem.shape()));
+  PAGED_RETURN_IF_ERROR(CheckArgs(plan, args));
   PAGED_RETURN_IF_ERROR(CheckPointers(args, profile.kind));
   PAGED_RETURN_IF_ERROR(CheckWorkspace(plan, context.workspace, profile.kind));
 

@@ -9,6 +9,7 @@
 #include "paged/internal/profile_range.h"
 #include "paged/internal/rules.h"
 #include "paged/internal/status_macros.h"
+#include "paged/internal/validation.h"
 
 namespace paged {
 namespace {
@@ -132,29 +133,6 @@ KvStrides DenseKv(const DecodeShape& s, int dim) {
   return {s.block_size * slot_stride, slot_stride, dim};
 }
 
-DecodeShape WithDefaults(DecodeShape s) {
-  if (s.value_dim == 0) s.value_dim = s.head_dim;
-  if (s.expected_context_len == 0) s.expected_context_len = s.max_context_len;
-  if (s.scale == 0.0f) {
-    s.scale = static_cast<float>(1.0 / std::sqrt(double(s.head_dim)));
-  }
-  if (s.query == RowStrides{}) s.query = DenseRows(s, s.head_dim);
-  if (s.key == KvStrides{}) s.key = DenseKv(s, s.head_dim);
-  if (s.value == KvStrides{}) s.value = DenseKv(s, s.value_dim);
-  if (s.output == RowStrides{}) s.output = DenseRows(s, s.value_dim);
-  if (s.block_table_stride == 0) s.block_table_stride = s.max_blocks_per_seq;
-  if (s.has_bias && s.bias_stride == 0) s.bias_stride = s.max_context_len;
-  const auto dense_scales = [&s](ScaleGranularity granularity,
-                                 KvStrides& strides) {
-    if (granularity == ScaleGranularity::kToken && strides == KvStrides{}) {
-      strides = DenseKv(s, 1);
-    }
-  };
-  dense_scales(s.key_scales, s.key_scale_strides);
-  dense_scales(s.value_scales, s.value_scale_strides);
-  return s;
-}
-
 absl::Status CheckRows(const char* tensor, const DecodeShape& s,
                        const RowStrides& strides, int dim, Overlap overlap) {
   const Axis heads = {"head_stride", s.num_q_heads, strides.head_stride};
@@ -187,39 +165,33 @@ absl::Status CheckKv(const char* tensor, const DecodeShape& s,
 
 }  // namespace
 
-absl::StatusOr<DecodeProblem> ValidateShape(const DecodeShape& shape) {
-  PAGED_RETURN_IF_ERROR(CheckHeads(shape));
-  PAGED_RETURN_IF_ERROR(CheckCapacities(shape));
-  PAGED_RETURN_IF_ERROR(CheckScores(shape));
-  PAGED_RETURN_IF_ERROR(CheckScale("key_scale", shape.key_scale, "key_scales",
-                                   shape.key_scales, "key_scale_strides",
-                                   shape.key_scale_strides));
-  PAGED_RETURN_IF_ERROR(CheckScale(
-      "value_scale", shape.value_scale, "value_scales", shape.value_scales,
-      "value_scale_strides", shape.value_scale_strides));
-  const DecodeShape s = WithDefaults(shape);
-  PAGED_RETURN_IF_ERROR(
-      CheckRows("query", s, s.query, s.head_dim, Overlap::kAllowed));
-  PAGED_RETURN_IF_ERROR(CheckKv("key", s, s.key, s.head_dim));
-  PAGED_RETURN_IF_ERROR(CheckKv("value", s, s.value, s.value_dim));
-  if (s.key_scales == ScaleGranularity::kToken) {
-    PAGED_RETURN_IF_ERROR(
-        CheckKv("key_scale_strides", s, s.key_scale_strides, 1));
+namespace internal {
+
+DecodeShape WithDefaults(DecodeShape s) {
+  if (s.value_dim == 0) s.value_dim = s.head_dim;
+  if (s.expected_context_len == 0) s.expected_context_len = s.max_context_len;
+  if (s.scale == 0.0f) {
+    s.scale = static_cast<float>(1.0 / std::sqrt(double(s.head_dim)));
   }
-  if (s.value_scales == ScaleGranularity::kToken) {
-    PAGED_RETURN_IF_ERROR(
-        CheckKv("value_scale_strides", s, s.value_scale_strides, 1));
-  }
-  PAGED_RETURN_IF_ERROR(
-      CheckRows("output", s, s.output, s.value_dim, Overlap::kRefused));
-  return DecodeProblem(s);
+  if (s.query == RowStrides{}) s.query = DenseRows(s, s.head_dim);
+  if (s.key == KvStrides{}) s.key = DenseKv(s, s.head_dim);
+  if (s.value == KvStrides{}) s.value = DenseKv(s, s.value_dim);
+  if (s.output == RowStrides{}) s.output = DenseRows(s, s.value_dim);
+  if (s.block_table_stride == 0) s.block_table_stride = s.max_blocks_per_seq;
+  if (s.has_bias && s.bias_stride == 0) s.bias_stride = s.max_context_len;
+  const auto dense_scales = [&s](ScaleGranularity granularity,
+                                 KvStrides& strides) {
+    if (granularity == ScaleGranularity::kToken && strides == KvStrides{}) {
+      strides = DenseKv(s, 1);
+    }
+  };
+  dense_scales(s.key_scales, s.key_scale_strides);
+  dense_scales(s.value_scales, s.value_scale_strides);
+  return s;
 }
 
-absl::StatusOr<DecodeProblem> Validate(const DecodeArgs& args) {
-  const internal::ProfileRange range("paged/validate");
-  PAGED_ASSIGN_OR_RETURN(DecodeProblem problem, ValidateShape(args.shape));
-  const DecodeShape& s = problem.shape();
-  if (s.num_seqs == 0) return problem;
+absl::Status CheckPresence(const DecodeArgs& args, const DecodeShape& s) {
+  if (s.num_seqs == 0) return absl::OkStatus();
   PAGED_RETURN_IF_ERROR(CheckOptional("key_scales", "key_scales of the shape",
                                       s.key_scales != ScaleGranularity::kNone,
                                       args.key_scales));
@@ -242,10 +214,47 @@ absl::StatusOr<DecodeProblem> Validate(const DecodeArgs& args) {
   PAGED_RETURN_IF_ERROR(CheckNotNull("query", args.query));
   PAGED_RETURN_IF_ERROR(CheckNotNull("context_lens", args.context_lens));
   PAGED_RETURN_IF_ERROR(CheckNotNull("output", args.output));
-  if (args.shape.max_context_len == 0) return problem;
+  if (s.max_context_len == 0) return absl::OkStatus();
   PAGED_RETURN_IF_ERROR(CheckNotNull("key_cache", args.key_cache));
   PAGED_RETURN_IF_ERROR(CheckNotNull("value_cache", args.value_cache));
   PAGED_RETURN_IF_ERROR(CheckNotNull("block_tables", args.block_tables));
+  return absl::OkStatus();
+}
+
+}  // namespace internal
+
+absl::StatusOr<DecodeProblem> ValidateShape(const DecodeShape& shape) {
+  PAGED_RETURN_IF_ERROR(CheckHeads(shape));
+  PAGED_RETURN_IF_ERROR(CheckCapacities(shape));
+  PAGED_RETURN_IF_ERROR(CheckScores(shape));
+  PAGED_RETURN_IF_ERROR(CheckScale("key_scale", shape.key_scale, "key_scales",
+                                   shape.key_scales, "key_scale_strides",
+                                   shape.key_scale_strides));
+  PAGED_RETURN_IF_ERROR(CheckScale(
+      "value_scale", shape.value_scale, "value_scales", shape.value_scales,
+      "value_scale_strides", shape.value_scale_strides));
+  const DecodeShape s = internal::WithDefaults(shape);
+  PAGED_RETURN_IF_ERROR(
+      CheckRows("query", s, s.query, s.head_dim, Overlap::kAllowed));
+  PAGED_RETURN_IF_ERROR(CheckKv("key", s, s.key, s.head_dim));
+  PAGED_RETURN_IF_ERROR(CheckKv("value", s, s.value, s.value_dim));
+  if (s.key_scales == ScaleGranularity::kToken) {
+    PAGED_RETURN_IF_ERROR(
+        CheckKv("key_scale_strides", s, s.key_scale_strides, 1));
+  }
+  if (s.value_scales == ScaleGranularity::kToken) {
+    PAGED_RETURN_IF_ERROR(
+        CheckKv("value_scale_strides", s, s.value_scale_strides, 1));
+  }
+  PAGED_RETURN_IF_ERROR(
+      CheckRows("output", s, s.output, s.value_dim, Overlap::kRefused));
+  return DecodeProblem(s);
+}
+
+absl::StatusOr<DecodeProblem> Validate(const DecodeArgs& args) {
+  const internal::ProfileRange range("paged/validate");
+  PAGED_ASSIGN_OR_RETURN(DecodeProblem problem, ValidateShape(args.shape));
+  PAGED_RETURN_IF_ERROR(internal::CheckPresence(args, problem.shape()));
   return problem;
 }
 

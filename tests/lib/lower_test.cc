@@ -134,6 +134,35 @@ TEST(LowerTest, AnotherShapeIsRefusedByField) {
   }
 }
 
+TEST(LowerTest, DefaultsMayBeSpelledOut) {
+  Fixture lower;
+  EXPECT_EQ(lower.args.shape.key, KvStrides{});
+  lower.args.shape = ValidateShape(lower.args.shape)->shape();
+  EXPECT_TRUE(lower().ok());
+}
+
+// Equal shapes are not validated again; others are, before they are compared.
+TEST(LowerTest, AnIllegalShapeIsRefusedByItsRule) {
+  const struct {
+    const char* message;
+    std::function<void(DecodeShape&)> edit;
+  } edits[] = {
+      {"block_size must be 1 to 1024; got 0",
+       [](auto& s) { s.block_size = 0; }},
+      {"head_dim must be 1 to 4096; got 2147483647",
+       [](auto& s) { s.head_dim = 2147483647; }},
+      {"max_context_len must be at least 0; got -1",
+       [](auto& s) { s.max_context_len = -1; }},
+  };
+  for (const auto& [message, edit] : edits) {
+    Fixture lower;
+    edit(lower.args.shape);
+    const absl::Status status = lower().status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(status.message(), message);
+  }
+}
+
 TEST(LowerTest, TheExpectedLengthMayDiffer) {
   Fixture lower;
   lower.args.shape.expected_context_len = 3;
