@@ -11,9 +11,10 @@ namespace paged::benchmarks {
 struct CpuDecodeRow {
   std::string error;  // empty, or why there is no measurement
   double kv_bytes = 0;
-  double time_us = 0;
+  double time_us = 0;              // median of the rounds
+  double least_time_us = 0;        // the fastest of them
   double read_gb_per_s = 0;        // of the same blocks in the same order
-  double arithmetic_gb_per_s = 0;  // the same kernel in cache
+  double arithmetic_gb_per_s = 0;  // the same kernel in cache, at best
   double ratio_to_read = 0;
   double ratio_to_bound = 0;
   double splits = 0;
