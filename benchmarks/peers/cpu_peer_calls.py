@@ -177,6 +177,8 @@ def openvino_fp32(problem: Problem, threads: int) -> Call:
         request.infer()
         return request.get_output_tensor(0).data
 
+    # The request shares their memory and does not keep them.
+    call.inputs = tensors
     return call
 
 
