@@ -94,6 +94,17 @@ mutant "ties of codes go up" $f 's/- 1u + is_odd;/;/'
 f=kernels/core/quantise.h
 mutant "infinities make a row's scale" $f 's/return magnitude <= kLargestFinite ? magnitude : 0.0f;/return magnitude;/'
 mutant "a row's scale forgets the factor" $f 's/ClampToNormal(amax \/ largest_code) \/ factor)/amax \/ largest_code)/'
+f=kernels/core/divisor.h
+mutant "divisor: zeros lose their sign" $f 's/fmaf(quotient, scale_, -value)/-fmaf(-quotient, scale_, value)/'
+mutant "divisor: quotients are not corrected" $f 's/return fmaf(-excess, inverse_, quotient);/return quotient;/'
+mutant "divisor: any small scale is served" $f 's/scale_ >= 0x1p-60f \&\& //'
+mutant "divisor: tiny values are exact" $f 's/smallest >= 0x1p-60f/smallest >= 0.0f/'
+mutant "divisor: infinity is served by 1" $f 's/(scale_ == 1.0f \&\& largest <= 0x1.fffffep127f)/scale_ == 1.0f/'
+mutant "divisor: codes of any magnitude" $f 's/ \&\& largest <= 0x1p80f//'
+mutant "divisor: codes of any scale" $f 's/scale_ >= 0x1p-40f \&\& scale_ <= 0x1p60f \&\& largest/largest/'
+f=kernels/core/index_divisor.h
+mutant "divisor of indices: rounded down" $f 's/((uint64_t{1} << shift_) + divisor - 1) \/ divisor/(uint64_t{1} << shift_) \/ divisor/'
+mutant "divisor of indices: a bit short" $f 's/shift_(31 +/shift_(30 +/'
 f=kernels/core/append_params.h
 mutant "slot -1 is written" $f 's/if (entry < 0 || entry >= p.num_slots) return {};/if (entry >= p.num_slots) return {};/'
 mutant "slots past the pool are written" $f 's/if (entry < 0 || entry >= p.num_slots) return {};/if (entry < 0 || entry > p.num_slots) return {};/'
