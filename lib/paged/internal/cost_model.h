@@ -9,7 +9,8 @@
 //
 // The first term of the maximum is the memory's limit. The second is that of a
 // device which is not full: `knee` units reach the whole bandwidth, so one unit
-// gets 1 / knee of it, and the fewer warps it has at work the less.
+// gets 1 / knee of it, and the fewer warps it has at work the less. Warps that
+// wait for the last of their CTA count as work, nearly.
 #ifndef PAGED_LIB_PAGED_INTERNAL_COST_MODEL_H_
 #define PAGED_LIB_PAGED_INTERNAL_COST_MODEL_H_
 
