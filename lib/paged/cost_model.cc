@@ -56,11 +56,13 @@ double BytesPerCta(const DecodePlan& plan, int context_len) {
 // Of a unit's arithmetic against that of a plain instance, which the profile is
 // of (H200, 1 x 32768 with 8 kv heads of 4 q heads on 64 SMs: 45 us with 2
 // query tokens, 67 with 8, which is 51 and 33 GB/s an SM, where plain instances
-// have 99; 64 x 4096 in fp32: a quarter of the memory's rate).
+// have 99; 64 x 4096 in fp32: a quarter of the memory's rate). A token costs
+// the same arithmetic in half of the bytes (1 x 131072 on 8 SMs: 105 GB/s an SM
+// in fp16, 53 in e4m3).
 double SlownessOf(const Instance& instance) {
   if (instance.on_cuda_cores) return 12;
   if (instance.max_rows > kMmaRows) return 3;
-  return instance.is_general ? 2 : 1;
+  return instance.is_general || SizeOf(instance.kv_dtype) == 1 ? 2 : 1;
 }
 
 // How many busy units would saturate the memory, when each of them runs
