@@ -243,7 +243,8 @@ bool Problem::Sees(int seq, int token, int position) const {
   const int first_query = context_len(seq) - q_len(seq);
   if (spec.has_tree_masks && position >= first_query) {
     const auto i = static_cast<std::size_t>(FirstToken(seq) + token);
-    return (tree_masks[i] >> (position - first_query) & 1u) != 0;
+    const int bit = position - first_query;
+    return bit < q_len(seq) && (tree_masks[i] >> bit & 1u) != 0;
   }
   const int own = first_query + token;
   if (position > own) return false;

@@ -58,9 +58,9 @@ void ExpectPartitionsEverySequence(const ScheduleCase& c,
 
 // Largest first, to a quarter of an octave.
 void ExpectLargestFirst(const ScheduleList& list) {
-  int smallest = INT_MAX;
+  int64_t smallest = INT_MAX;
   for (const Chunk& chunk : list.chunks) {
-    const int tiles = chunk.last_tile - chunk.first_tile;
+    const int64_t tiles = chunk.last_tile - chunk.first_tile;
     ASSERT_LE(4 * (tiles - 1), 5 * smallest);
     smallest = std::min(smallest, tiles);
   }
