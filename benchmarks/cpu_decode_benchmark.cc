@@ -78,6 +78,8 @@ void ReportDecode(const CpuDecodeCase& c, benchmark::State& state) {
   state.counters["splits"] = row.splits;
   state.counters["num_threads"] = c.num_threads;
   state.counters["max_abs_error"] = row.max_abs_error;
+  state.counters["relative_error"] = row.relative_error;
+  state.counters["relative_error_fp32"] = row.relative_error_fp32;
   state.counters["time_us"] = row.time_us;
   state.counters["least_time_us"] = row.least_time_us;
 }

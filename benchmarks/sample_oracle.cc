@@ -141,6 +141,25 @@ double LargestError(absl::Span<const SampleRow> samples,
   return largest;
 }
 
+double LargestRelativeError(absl::Span<const SampleRow> samples, DType dtype,
+                            const void* output) {
+  double largest = 0;
+  for (const SampleRow& sample : samples) {
+    const auto dim = static_cast<int64_t>(sample.output.size());
+    double distance = 0;
+    double length = 0;
+    for (int64_t d = 0; d < dim; ++d) {
+      const double expected = sample.output[static_cast<size_t>(d)];
+      const double error =
+          Error(expected, LoadFloat(dtype, output, sample.row * dim + d));
+      distance += error * error;
+      length += expected * expected;
+    }
+    if (distance > 0) largest = std::max(largest, std::sqrt(distance / length));
+  }
+  return largest;
+}
+
 std::string RefusalOf(const BenchShape& shape, double max_abs_error) {
   // Outputs stay below 2 and lse below 16 here. Weights and outputs are
   // rounded to the storage type, 8 times coarser in bf16 than in fp16.

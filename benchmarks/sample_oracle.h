@@ -39,6 +39,11 @@ double LargestError(absl::Span<const SampleRow> samples,
                     const BenchShape& shape, const void* output,
                     const float* lse);
 
+// Largest distance of a row of outputs in relative L2, `output` dense and of
+// `dtype`; infinity for a NaN.
+double LargestRelativeError(absl::Span<const SampleRow> samples, DType dtype,
+                            const void* output);
+
 // Empty, or why a row with this error may not be recorded.
 std::string RefusalOf(const BenchShape& shape, double max_abs_error);
 

@@ -35,6 +35,25 @@ struct Times {
   double read_s = 0;
 };
 
+// How far outputs in fp32 of the same tensors are off, which no rounding of
+// outputs hides.
+absl::StatusOr<double> RelativeErrorInFp32(CpuProblem& problem,
+                                           Backend& backend) {
+  const DecodeArgs args = problem.ArgsInFp32();
+  const absl::StatusOr<DecodePlan> plan =
+      PlanDecode(args.shape, backend, OptionsOf("auto"));
+  if (!plan.ok()) return plan.status();
+  const absl::StatusOr<Workspace> workspace =
+      backend.Reserve(plan->workspace_bytes);
+  if (!workspace.ok()) return workspace.status();
+  const RunContext context{.workspace = *workspace};
+  absl::Status status = backend.Prepare(*plan);
+  status.Update(backend.InitWorkspace(*plan, context));
+  status.Update(backend.Run(*plan, args, context));
+  if (!status.ok()) return status;
+  return problem.RelativeErrorInFp32();
+}
+
 // Times decode in turns with the reading of its blocks, and leaves in `row` how
 // far off the result is.
 absl::StatusOr<Times> TimeDecode(const CpuDecodeCase& c, CpuDecodeRow& row) {
@@ -78,6 +97,10 @@ absl::StatusOr<Times> TimeDecode(const CpuDecodeCase& c, CpuDecodeRow& row) {
   if (!status.ok()) return status;
   row.max_abs_error = problem.LargestErrorOfSet0();
   row.error = RefusalOf(c.shape, row.max_abs_error);
+  row.relative_error = problem.RelativeErrorOfSet0();
+  const absl::StatusOr<double> in_fp32 = RelativeErrorInFp32(problem, *backend);
+  if (!in_fp32.ok()) return in_fp32.status();
+  row.relative_error_fp32 = *in_fp32;
   return Times{MedianOf(seconds[0]),
                *std::min_element(seconds[0].begin(), seconds[0].end()),
                MedianOf(seconds[1])};

@@ -19,6 +19,10 @@ struct CpuDecodeRow {
   double ratio_to_bound = 0;
   double splits = 0;
   double max_abs_error = 0;  // of sampled rows against float64
+  // Of the outputs of those rows in relative L2: as they were measured, and
+  // once more with queries and outputs in fp32, which rounds nothing away.
+  double relative_error = 0;
+  double relative_error_fp32 = 0;
 };
 
 CpuDecodeRow MeasureDecode(const CpuDecodeCase& c);

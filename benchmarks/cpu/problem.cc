@@ -64,6 +64,19 @@ DecodeArgs CpuProblem::Args(int set) {
           .lse = lse_.data()};
 }
 
+DecodeArgs CpuProblem::ArgsInFp32() {
+  query_fp32_.resize(query_.size());
+  for (size_t i = 0; i < query_fp32_.size(); ++i) {
+    query_fp32_[i] = HashUniform(kQuerySeed, static_cast<int64_t>(i));
+  }
+  output_fp32_.assign(query_.size(), std::numeric_limits<float>::quiet_NaN());
+  DecodeArgs args = Args(0);
+  args.shape.query_dtype = DType::kF32;
+  args.query = query_fp32_.data();
+  args.output = output_fp32_.data();
+  return args;
+}
+
 void CpuProblem::Read(ThreadPool& threads, int set,
                       int64_t fetch_ahead_bytes) const {
   const auto first =
@@ -80,8 +93,20 @@ void CpuProblem::PoisonOutput() {
 }
 
 double CpuProblem::LargestErrorOfSet0() {
+  return LargestError(Samples(), shape_, output_.data(), lse_.data());
+}
+
+double CpuProblem::RelativeErrorOfSet0() {
+  return LargestRelativeError(Samples(), shape_.query_dtype(), output_.data());
+}
+
+double CpuProblem::RelativeErrorInFp32() {
+  return LargestRelativeError(Samples(), DType::kF32, output_fp32_.data());
+}
+
+const std::vector<SampleRow>& CpuProblem::Samples() {
   if (samples_.empty()) samples_ = ComputeSamples(shape_, tables_);
-  return LargestError(samples_, shape_, output_.data(), lse_.data());
+  return samples_;
 }
 
 std::unique_ptr<HostMemory> CpuProblem::MakePool(uint32_t seed) const {

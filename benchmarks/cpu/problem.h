@@ -35,11 +35,17 @@ class CpuProblem {
   // Reads the blocks of a set, those of every sequence in turn.
   void Read(ThreadPool& threads, int set, int64_t fetch_ahead_bytes = 0) const;
 
+  // Set 0 with the same queries in fp32, and outputs in fp32.
+  DecodeArgs ArgsInFp32();
+
   // NaN in every output and lse, so that what a run leaves out is seen.
   void PoisonOutput();
 
   // How far the outputs of a run of set 0 are off.
   double LargestErrorOfSet0();
+  // Its rows of outputs alone in relative L2: those of Args, or of ArgsInFp32.
+  double RelativeErrorOfSet0();
+  double RelativeErrorInFp32();
 
   const BenchShape& shape() const { return shape_; }
   const DecodeShape& decode_shape() const { return decode_shape_; }
@@ -50,13 +56,14 @@ class CpuProblem {
     return int64_t{shape_.block_size} * shape_.num_kv_heads * shape_.head_dim;
   }
   std::unique_ptr<HostMemory> MakePool(uint32_t seed) const;
+  const std::vector<SampleRow>& Samples();
 
   BenchShape shape_;
   BenchTables tables_;
   DecodeShape decode_shape_;
   std::unique_ptr<HostMemory> keys_, values_;
   std::vector<uint16_t> query_, output_;
-  std::vector<float> lse_;
+  std::vector<float> lse_, query_fp32_, output_fp32_;
   std::vector<SampleRow> samples_;  // empty until they are asked for
 };
 

@@ -15,55 +15,11 @@ from typing import Any
 
 import numpy as np
 
+import cpu_ggml
+import cpu_openvino
+import peer_outcome
+from cpu_problem import Call, Problem
 from peer_shapes import Shape
-
-
-def hash_uniform(seed: int, count: int) -> np.ndarray:
-    """As HashUniform of kernels/core/hash.h: multiples of 2^-8 in [-2, 2)."""
-    with np.errstate(over="ignore"):
-        x = np.arange(count, dtype=np.uint64) ^ np.uint64(seed << 40)
-        x += np.uint64(0x9E3779B97F4A7C15)
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        x ^= x >> np.uint64(31)
-    return (((x >> np.uint64(54)).astype(np.int16) - 512)
-            .astype(np.float16) * np.float16(2.0 ** -8))
-
-
-@dataclasses.dataclass
-class Problem:
-    """fp16 tensors; keys and values [num_seqs, num_kv_heads, tokens, dim]."""
-
-    shape: Shape
-    query: np.ndarray  # [num_seqs, num_kv_heads, group, dim]
-    keys: np.ndarray
-    values: np.ndarray
-
-    def relative_error(self, output: Any) -> float:
-        """Of the last sequence's last kv head against float64, in L2."""
-        got = np.asarray(output, dtype=np.float64)[-1, -1]
-        keys = self.keys[-1, -1].astype(np.float64)
-        scores = (self.query[-1, -1].astype(np.float64) @ keys.T
-                  / np.sqrt(self.shape.head_dim))
-        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-        weights /= weights.sum(axis=1, keepdims=True)
-        expected = weights @ self.values[-1, -1].astype(np.float64)
-        return float((np.linalg.norm(got - expected, axis=1)
-                      / np.linalg.norm(expected, axis=1)).max())
-
-
-def make_problem(shape: Shape) -> Problem:
-    if shape.lens_name:
-        raise ValueError("these peers want one length for all sequences")
-    def tensor(seed: int, rows: int) -> np.ndarray:
-        sizes = (shape.num_seqs, shape.num_kv_heads, rows, shape.head_dim)
-        return hash_uniform(seed, int(np.prod(sizes))).reshape(sizes)
-    tokens = shape.max_context_len
-    return Problem(shape, tensor(1, shape.group), tensor(2, tokens),
-                   tensor(3, tokens))
-
-
-Call = Callable[[], Any]
 
 
 def _torch_sdpa(problem: Problem, threads: int, dtype_name: str) -> Call:
@@ -155,46 +111,26 @@ def onnxruntime_fp32(problem: Problem, threads: int) -> Call:
     return call
 
 
-def openvino_fp32(problem: Problem, threads: int) -> Call:
-    openvino = importlib.import_module("openvino")
-    ops = importlib.import_module("openvino.opset13")
-    tensors = [np.ascontiguousarray(tensor, dtype=np.float32) for tensor in
-               (problem.query, problem.keys, problem.values)]
-    parameters = [ops.parameter(tensor.shape, np.float32) for tensor in tensors]
-    model = openvino.Model(
-        [ops.scaled_dot_product_attention(*parameters, causal=False)],
-        parameters, "sdpa")
-    compiled = openvino.Core().compile_model(
-        model, "CPU", {"INFERENCE_NUM_THREADS": threads,
-                       "INFERENCE_PRECISION_HINT": "f32",
-                       "PERFORMANCE_HINT": "LATENCY"})
-    request = compiled.create_infer_request()
-    for index, tensor in enumerate(tensors):
-        request.set_input_tensor(index,
-                                 openvino.Tensor(tensor, shared_memory=True))
+@dataclasses.dataclass(frozen=True)
+class Peer:
+    """How a peer is made, what it stores, and how far its own rounding reaches."""
 
-    def call() -> Any:
-        request.infer()
-        return request.get_output_tensor(0).data
-
-    # The request shares their memory and does not keep them.
-    call.inputs = tensors
-    return call
+    make: Callable[[Problem, int], Call]
+    element_bytes: int  # of K and V; ours have 2
+    max_error: float = peer_outcome.MAX_RELATIVE_ERROR  # relative L2, float64
 
 
-def llama_cpp(problem: Problem, threads: int) -> Call:
-    """Named, so that the table says that it was not measured."""
-    del problem, threads
-    importlib.import_module("llama_cpp")
-    raise NotImplementedError("its package has no call for attention alone")
-
-
-# Bytes of a stored element, which differ from ours where it is 4.
-PEERS: dict[str, tuple[Callable[[Problem, int], Call], int]] = {
-    "PyTorch SDPA fp16": (torch_fp16, 2),
-    "PyTorch SDPA bf16": (torch_bf16, 2),
-    "PyTorch SDPA fp32": (torch_fp32, 4),
-    "ONNX Runtime GQA fp32": (onnxruntime_fp32, 4),
-    "OpenVINO SDPA fp32": (openvino_fp32, 4),
-    "llama.cpp": (llama_cpp, 2),
+# What rounding weights and values to bf16 costs.
+BF16_ERROR = 1e-2
+# Sums of values in fp16, token by token: 3e-3 at 511 tokens, 3e-2 at 65536.
+FP16_SUM_ERROR = 1e-1
+PEERS: dict[str, Peer] = {
+    "PyTorch SDPA fp16": Peer(torch_fp16, 2),
+    "PyTorch SDPA bf16": Peer(torch_bf16, 2, BF16_ERROR),
+    "PyTorch SDPA fp32": Peer(torch_fp32, 4),
+    "ONNX Runtime GQA fp32": Peer(onnxruntime_fp32, 4),
+    "OpenVINO SDPA fp32": Peer(cpu_openvino.sdpa_fp32, 4),
+    "OpenVINO paged fp16": Peer(cpu_openvino.paged_fp16, 2),
+    "OpenVINO paged bf16": Peer(cpu_openvino.paged_bf16, 2, BF16_ERROR),
+    "llama.cpp fp16": Peer(cpu_ggml.flash_attention_fp16, 2, FP16_SUM_ERROR),
 }

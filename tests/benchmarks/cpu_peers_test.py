@@ -5,6 +5,7 @@ numpy."""
 import pathlib
 import sys
 import unittest
+import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks/peers"))
@@ -15,8 +16,11 @@ except ImportError:
     print("skipped: this Python has no numpy", file=sys.stderr)
     sys.exit(77)
 
+import cpu_ggml
+import cpu_openvino
 import cpu_peer_calls
 import cpu_peers
+import cpu_problem
 import peer_shapes
 
 SHAPE = "fp16/b:2/ctx:40/hkv:2/g:3/d:16/bs:16"
@@ -35,7 +39,7 @@ def exact(problem, threads):
 class CpuPeersTest(unittest.TestCase):
 
     def setUp(self):
-        self.problem = cpu_peer_calls.make_problem(peer_shapes.parse_shape(SHAPE))
+        self.problem = cpu_problem.make_problem(peer_shapes.parse_shape(SHAPE))
         self.peers = dict(cpu_peer_calls.PEERS)
         self.addCleanup(cpu_peer_calls.PEERS.update, self.peers)
         self.addCleanup(cpu_peer_calls.PEERS.clear)
@@ -46,11 +50,11 @@ class CpuPeersTest(unittest.TestCase):
         cpu_peers.SECONDS = self.seconds
 
     def measure(self, make):
-        cpu_peer_calls.PEERS["stand-in"] = (make, 2)
+        cpu_peer_calls.PEERS["stand-in"] = cpu_peer_calls.Peer(make, 2)
         return cpu_peers.measure_peer("stand-in", self.problem, 1)
 
     def test_values_are_those_of_the_kernels_hash(self):
-        values = cpu_peer_calls.hash_uniform(3, 50)
+        values = cpu_problem.hash_uniform(3, 50)
         for index, value in enumerate(values):
             bits = peer_shapes.mix((3 << 40) ^ index)
             self.assertEqual(float(value), ((bits >> 54) - 512) / 256)
@@ -72,6 +76,46 @@ class CpuPeersTest(unittest.TestCase):
         outcome = self.measure(short)
         self.assertFalse(outcome.is_timed)
         self.assertTrue(outcome.is_wrong)
+        self.assertIn("0.002 allowed", outcome.words)
+
+    def test_each_peer_that_is_here_is_right(self):
+        # head_dim 64, which every peer takes; a last block that is not full.
+        problem = cpu_problem.make_problem(
+            peer_shapes.parse_shape("fp16/b:3/ctx:77/hkv:2/g:3/d:64/bs:16"))
+        tried = 0
+        for name, peer in self.peers.items():
+            with self.subTest(name):
+                try:
+                    call = peer.make(problem, 2)
+                except ImportError:
+                    continue
+                tried += 1
+                allowed = min(peer.max_error, cpu_peer_calls.BF16_ERROR)
+                self.assertLess(problem.relative_error(call()), allowed)
+                # A second step finds what the first one left.
+                self.assertLess(problem.relative_error(call()), allowed)
+        if not tried:
+            self.skipTest("no peer can be imported here")
+
+    def test_pages_hold_the_tokens_of_their_blocks_and_zeros_past_the_end(self):
+        ids = np.array([3, 0, 2, 1], np.int32)
+        pages = cpu_openvino.pages_of(self.problem.keys, ids)
+        self.assertEqual(pages.shape, (4, 2, cpu_openvino.PAGE_TOKENS, 16))
+        self.assertTrue((pages[0, :, :8] == self.problem.keys[0, :, 32:]).all())
+        self.assertTrue((pages[2] == self.problem.keys[1, :, :32]).all())
+        self.assertFalse(pages[1, :, 8:].any())
+
+    def test_bf16_is_the_nearest_with_ties_to_even(self):
+        values = np.array([1, 1 + 2 ** -8, 1 + 3 * 2 ** -8, -2.5], np.float32)
+        self.assertEqual(cpu_openvino.bf16_bits(values).tolist(),
+                         [0x3F80, 0x3F80, 0x3F82, 0xC020])
+
+    def test_a_folder_without_ggml_is_passed_over_with_a_reason(self):
+        with unittest.mock.patch.object(
+                cpu_ggml, "_folders", lambda: iter([pathlib.Path("/nowhere")])):
+            outcome = self.measure(cpu_ggml.flash_attention_fp16)
+            self.assertIn("PAGED_GGML", outcome.words)
+            self.assertIsNone(cpu_peers.ggml_title())
 
     def test_a_peer_of_nan_is_wrong(self):
         outcome = self.measure(
@@ -89,12 +133,19 @@ class CpuPeersTest(unittest.TestCase):
     def test_the_table_shows_ratios_and_the_list_each_reason_once(self):
         timed = {"time_us": 6.0, "time_over_ours": 2.0}
         names = list(cpu_peer_calls.PEERS)
-        line = {"title": "1 x 40", "paged": {"time_us": 3.0, "gb_per_s": 1.0},
+        line = {"title": "1 x 40",
+                "paged": {"time_us": 3.0, "gb_per_s": 1.0, "relative_error": 2e-4,
+                          "relative_error_fp32": 3e-7},
                 "peers": {name: {"not_measured": "why"} for name in names}}
         line["peers"][names[0]] = timed
         table = cpu_peers.table_of([line, line])
         self.assertIn("| 1 x 40 | 3.0 | 1.0 | 2.00 |", table)
         self.assertNotIn(names[1], table)
+        timed["relative_error"] = 4e-3
+        better = {**line, "peers": {names[0]: {"relative_error": 1e-3}}}
+        self.assertEqual(cpu_peers.errors_of([line, better]), [
+            "paged fp16: 2.0e-04 off", "paged, fp32 queries: 3.0e-07 off",
+            f"{names[0]}: 4.0e-03 off"])
         reasons = cpu_peers.reasons_of([line, line])
         self.assertEqual(len(reasons), len(names) - 1)
 

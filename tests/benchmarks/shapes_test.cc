@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <set>
 #include <string>
 #include <utility>
@@ -138,6 +139,28 @@ TEST(SampleOracleTest, RefusesWhatIsNotTheResult) {
       RefusalOf(shape, LargestError(samples, shape, zero.data(), lse.data())),
       "");
   EXPECT_EQ(RefusalOf(shape, 1e-3), "");
+}
+
+TEST(SampleOracleTest, RelativeErrorIsThatOfTheWorstRow) {
+  const BenchShape shape = SmallShape();
+  const std::vector<SampleRow> samples =
+      ComputeSamples(shape, MakeTables(shape, 0));
+  std::vector<float> output(2 * 4 * 8, std::nanf(""));
+  for (const SampleRow& sample : samples) {
+    for (size_t d = 0; d < 8; ++d) {
+      output[static_cast<size_t>(sample.row) * 8 + d] =
+          static_cast<float>(sample.output[d]);
+    }
+  }
+  const auto error = [&] {
+    return LargestRelativeError(samples, DType::kF32, output.data());
+  };
+  EXPECT_LT(error(), 1e-7);
+  float* const row = &output[static_cast<size_t>(samples[1].row) * 8];
+  for (int d = 0; d < 8; ++d) row[d] *= 1.25f;
+  EXPECT_NEAR(error(), 0.25, 1e-6);
+  row[3] = std::nanf("");
+  EXPECT_EQ(error(), std::numeric_limits<double>::infinity());
 }
 
 }  // namespace
