@@ -1,157 +1,64 @@
 #!/usr/bin/env python3
-"""Times the block managers of other engines, as rows beside block_manager_benchmark.
+"""Times the block managers of other engines beside block_manager_benchmark.
 
-  block_managers.py [--blocks N] [--out FILE.json]
+  block_managers.py [--blocks N] [--repeats N] [--out FILE.json]
+                    [--into RECORD.json] [--block_manager_benchmark FILE]
 
-Measured are the classes that hand blocks out, alone, without the engines around
-them: nanoseconds per block, medians of rounds, one thread. A peer is measured
-where Python finds its package; nothing of it but those classes is imported, and
-what they import besides (torch, configurations) is replaced by empty modules,
-so that `pip install --no-deps` of the package is enough. A peer that is missing
-is listed with the reason.
+Nanoseconds per block on one thread: peers by the median of their repeats, each
+the median of rounds in a pool of its own; ours by the better of its medians
+before and after them. Ratios are the peer's time over ours: above 1, ours is
+faster. A peer is measured where Python finds its package; one that is missing is
+listed with the reason, and nothing is installed. --into puts all of it under
+"peers" into a record of block_manager_benchmark, whose rows stay as they are.
 """
 
 import argparse
 import gc
-import importlib
-import importlib.abc
-import importlib.machinery
 import importlib.metadata
-import importlib.util
 import json
+import os
+import pathlib
 import platform
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
-import types
-import unittest.mock
 
-ROUNDS = 15
+import block_peers
 
-
-class EmptyModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds every module of a package, and what is not installed, empty."""
-
-    def __init__(self, package, real, absent):
-        self.package, self.real, self.absent = package, real, absent
-        self.path = importlib.util.find_spec(package).submodule_search_locations
-
-    def find_spec(self, name, path=None, target=None):
-        root = name.split(".")[0]
-        if name in self.real or (root != self.package and root not in self.absent):
-            return None
-        return importlib.machinery.ModuleSpec(name, self, is_package=True)
-
-    def create_module(self, spec):
-        module = types.ModuleType(spec.name)
-        module.__getattr__ = lambda name: unittest.mock.MagicMock(name=name)
-        tail = spec.name.split(".")[1:]
-        module.__path__ = ["/".join([root, *tail]) for root in self.path]
-        return module
-
-    def exec_module(self, module):
-        pass
-
-
-def import_alone(name, real=(), absent=()):
-    """Imports one module of a package and `real`, and nothing else of it."""
-    package = name.split(".")[0]
-    if importlib.util.find_spec(package) is None:
-        raise ImportError(f"{package} is not installed")
-    finder = EmptyModules(package, {name, *real}, set(absent))
-    sys.meta_path.insert(0, finder)
-    try:
-        return importlib.import_module(name)
-    finally:
-        sys.meta_path.remove(finder)
-
-
-class Timer:
-    """Collects nanoseconds per block by row."""
-
-    def __init__(self):
-        self.samples = {}
-
-    def time(self, row, count, call):
-        begin = time.perf_counter_ns()
-        result = call()
-        self.samples.setdefault(row, []).append((time.perf_counter_ns() - begin) / count)
-        return result
-
-    def medians(self):
-        return {row: statistics.median(ns) for row, ns in self.samples.items()}
-
-
-def measure_vllm(num_blocks):
-    """BlockPool of vLLM's v1 engine: a doubly linked list and a dictionary."""
-    module = import_alone(
-        "vllm.v1.core.block_pool",
-        real=("vllm.v1.core.kv_cache_utils", "vllm.utils.math_utils"),
-        absent=("torch", "zmq", "msgspec", "xxhash", "cbor2", "cloudpickle"),
-    )
-    pool = module.BlockPool(num_blocks, enable_caching=True, hash_block_size=16)
-    timer = Timer()
-    n = 500
-    serial = 0
-
-    def request_of(count):
-        nonlocal serial
-        hashes = [(serial + i).to_bytes(32, "little") for i in range(count)]
-        serial += count
-        return types.SimpleNamespace(block_hashes=hashes)
-
-    def cache(blocks, request):
-        pool.cache_full_blocks(request, blocks, 0, len(blocks), 16, 0)
-
-    for _ in range(ROUNDS):
-        blocks = timer.time("append", n, lambda: pool.get_new_blocks(n))
-        timer.time("release", n, lambda: pool.free_blocks(reversed(blocks)))
-    while pool.get_num_free_blocks() > len(pool.cached_block_hash_to_block):
-        free = pool.get_num_free_blocks() - len(pool.cached_block_hash_to_block)
-        blocks = pool.get_new_blocks(min(n, free))
-        cache(blocks, request_of(len(blocks)))
-        pool.free_blocks(reversed(blocks))
-    for _ in range(ROUNDS):
-        request = request_of(n)
-        blocks = timer.time("append_evicting", n, lambda: pool.get_new_blocks(n))
-        timer.time("commit", n, lambda: cache(blocks, request))
-        pool.free_blocks(reversed(blocks))
-
-        def probe():
-            return [pool.get_cached_block(h, [0])[0] for h in request.block_hashes]
-
-        found = timer.time("probe", n, probe)
-        timer.time("adopt", n, lambda: pool.touch(found))
-        pool.free_blocks(reversed(found))
-    return timer.medians()
-
-
-def measure_lmdeploy(num_blocks):
-    """LogicalAllocator of LMDeploy's PyTorch engine: arrays of numpy."""
-    importlib.import_module("numpy")
-    name = "lmdeploy.pytorch.paging.block_manager.base_block_manager"
-    module = import_alone(name, absent=("torch",))
-    pool = module.LogicalAllocator(0, num_blocks)
-    timer = Timer()
-    n = 500
-    for _ in range(ROUNDS):
-        blocks = timer.time("append", n, lambda: pool.allocate(n))
-        timer.time("release", n, lambda: pool.free(blocks))
-    return timer.medians()
-
-
-def measure_sglang(num_blocks):
-    """The radix cache of SGLang keeps its slots in tensors of torch."""
-    del num_blocks
-    importlib.import_module("torch")
-    raise ImportError("its radix cache wants a pool of tensors on a device")
-
-
-PEERS = {
-    "vllm": measure_vllm,
-    "lmdeploy": measure_lmdeploy,
-    "sglang": measure_sglang,
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# Rows of ours that do what a peer's row does.
+OURS = {
+    "append": "Append/blocks:{blocks}/n:900",
+    "release": "Release/blocks:{blocks}/n:900",
+    "append_evicting": "AppendEvicting/blocks:{blocks}",
+    "commit": "Commit/blocks:{blocks}",
+    "probe": "Probe/blocks:{blocks}",
+    "adopt": "Adopt/blocks:{blocks}",
 }
+OURS_TIMEOUT_S = 120
+
+
+def measure_ours(program, num_blocks):
+    """Medians of our rows."""
+    names = {row: f"{name.format(blocks=num_blocks)}/manual_time"
+             for row, name in OURS.items()}
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder, "ours.json")
+        subprocess.run(
+            [program, f"--benchmark_filter=^({'|'.join(names.values())})$",
+             "--benchmark_min_time=0.02", "--benchmark_repetitions=5",
+             "--benchmark_report_aggregates_only=true",
+             f"--benchmark_out={file}", "--benchmark_out_format=json"],
+            check=True, capture_output=True, timeout=OURS_TIMEOUT_S)
+        rows = json.loads(file.read_text(encoding="utf-8"))["benchmarks"]
+    found = {row["run_name"]: row["ns_each"] for row in rows
+             if row.get("aggregate_name") == "median"}
+    missing = [name for name in names.values() if name not in found]
+    if missing:
+        raise RuntimeError(f"block_manager_benchmark has no row {missing[0]}")
+    return {row: found[name] for row, name in names.items()}
 
 
 def version_of(package):
@@ -161,46 +68,101 @@ def version_of(package):
         return ""
 
 
-def measure(name, num_blocks):
+def measure_peer(name, num_blocks, repeats):
+    """Nanoseconds per block and their spread by row, or why there are none."""
+    peer = {"version": version_of(name)}
     gc.disable()
     try:
-        rows = PEERS[name](num_blocks)
-        return {"version": version_of(name), "ns_per_block": rows}
+        runs = []
+        for _ in range(repeats):
+            runs.append(block_peers.PEERS[name](num_blocks))
+            gc.collect()
     except Exception as error:  # whatever a peer of another version does
-        return {"version": version_of(name), "not_measured": f"{error}"}
+        return {**peer, "not_measured": f"{error}"}
     finally:
         gc.enable()
+    samples = {row: [run[row] for run in runs] for row in runs[0]}
+    return {**peer, "ns_per_block": {
+        row: {"median": statistics.median(ns), "least": min(ns), "most": max(ns)}
+        for row, ns in samples.items()}}
 
 
-def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--blocks", type=int, default=100000, help="of the pool (100000)")
-    parser.add_argument("--out", help="where the record is written, as JSON")
-    args = parser.parse_args()
-    if args.blocks < 1000:
-        parser.error(f"--blocks must be at least 1000; got {args.blocks}")
-
-    record = {
+def compare(args):
+    """The record: ours, and each peer with its time over ours."""
+    load = os.getloadavg()
+    before = measure_ours(args.block_manager_benchmark, args.blocks)
+    peers = {name: measure_peer(name, args.blocks, args.repeats)
+             for name in block_peers.PEERS}
+    after = measure_ours(args.block_manager_benchmark, args.blocks)
+    ours = {row: min(before[row], after[row]) for row in OURS}
+    for peer in peers.values():
+        for row, ns in peer.get("ns_per_block", {}).items():
+            ns["over_ours"] = ns["median"] / ours[row]
+    return {
         "context": {
             "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "python": platform.python_version(),
             "blocks": args.blocks,
+            "repeats": args.repeats,
+            "load_average_before": load,
+            "load_average_after": os.getloadavg(),
         },
-        "peers": {name: measure(name, args.blocks) for name in PEERS},
+        "ours": {"ns_per_block": ours, "before": before, "after": after},
+        "rows": peers,
     }
-    for name, peer in record["peers"].items():
+
+
+def print_table(record):
+    for row, ns in record["ours"]["ns_per_block"].items():
+        print(f"{'paged':<20} {row:<16} {ns:8.1f} ns per block")
+    for name, peer in record["rows"].items():
         title = f"{name} {peer['version']}".strip()
         if "not_measured" in peer:
             print(f"{title:<20} not measured: {peer['not_measured']}")
             continue
         for row, ns in peer["ns_per_block"].items():
-            print(f"{title:<20} {row:<16} {ns:8.1f} ns per block")
+            print(f"{title:<20} {row:<16} {ns['median']:8.1f} ns per block "
+                  f"({ns['least']:.1f} to {ns['most']:.1f}), "
+                  f"{ns['over_ours']:.1f} times ours")
+
+
+def write_json(file, record):
+    file.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+
+
+def parse_args():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--blocks", type=int, default=100000,
+                        choices=(1000, 100000, 1000000),
+                        help="of the pool, a size of our rows (100000)")
+    parser.add_argument("--repeats", type=int, default=5, help="of each peer (5)")
+    parser.add_argument("--out", type=pathlib.Path, help="the record, as JSON")
+    parser.add_argument("--into", type=pathlib.Path,
+                        help="a record of block_manager_benchmark to add it to")
+    parser.add_argument("--block_manager_benchmark", default=str(
+        ROOT / "build/release/benchmarks/block_manager_benchmark"))
+    args = parser.parse_args()
+    if args.repeats < 1:
+        parser.error(f"--repeats must be positive; got {args.repeats}")
+    return args
+
+
+def main():
+    args = parse_args()
+    # Read first: what cannot be added to is known before anything is measured.
+    whole = (json.loads(args.into.read_text(encoding="utf-8"))
+             if args.into else None)
+    if whole is not None and "benchmarks" not in whole:
+        sys.exit(f"--into must be a record of block_manager_benchmark; got "
+                 f"{args.into}")
+    record = compare(args)
+    print_table(record)
     if args.out:
-        with open(args.out, "w", encoding="utf-8") as file:
-            json.dump(record, file, indent=2)
-            file.write("\n")
+        write_json(args.out, record)
+    if whole is not None:
+        whole["peers"] = record
+        write_json(args.into, whole)
 
 
 if __name__ == "__main__":
