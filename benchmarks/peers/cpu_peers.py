@@ -184,6 +184,21 @@ def version_of(package):
         return None
 
 
+def record_of(lines, context, threads, load_before):
+    """`context` is that of our own record."""
+    keys = ("device", "instruction_set", "commit", "kernels_core", "kernels_cpu")
+    return {"context": {
+        "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        **{key: context.get(key, "") for key in keys},
+        "python": platform.python_version(), "threads": threads,
+        "load_average_before": load_before,
+        "load_average_after": os.getloadavg(),
+        "versions": {**{package: version_of(package) for package in
+                        ("torch", "onnxruntime", "openvino")},
+                     "ggml": ggml_title()}},
+        "rows": lines}
+
+
 def parse_args():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -209,25 +224,17 @@ def main():
         print(*chosen, sep="\n")
         return
     load = os.getloadavg()
-    lines, context = [], {}
+    lines = []
     for name in chosen:
         print(name, file=sys.stderr)
         line, context = measure_shape(name, args)
         lines.append(line)
+        if args.out:  # after each shape: what is stopped keeps what there is
+            args.out.write_text(
+                json.dumps(record_of(lines, context, args.threads, load),
+                           indent=2) + "\n", encoding="utf-8")
     print(table_of(lines))
     print(*errors_of(lines), *reasons_of(lines), sep="\n")
-    if args.out:
-        keys = ("device", "instruction_set", "commit", "kernels_core", "kernels_cpu")
-        record = {"context": {
-            "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            **{key: context.get(key, "") for key in keys},
-            "python": platform.python_version(), "threads": args.threads,
-            "load_average_before": load, "load_average_after": os.getloadavg(),
-            "versions": {**{package: version_of(package) for package in
-                            ("torch", "onnxruntime", "openvino")},
-                         "ggml": ggml_title()}},
-            "rows": lines}
-        args.out.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
