@@ -3,7 +3,7 @@
 
 namespace paged {
 
-const SimdKernels* FindSimdKernels() { return nullptr; }
+const SimdKernels* FindSimdKernels(DotProducts) { return nullptr; }
 
 const std::vector<SimdKernels>& AllSimdKernels() {
   static const auto* const none = new std::vector<SimdKernels>;

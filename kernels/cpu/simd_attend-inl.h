@@ -37,13 +37,6 @@ struct StepRules {
   int kv_head;
 };
 
-// Where the score or weight of a chunk's row and a token is.
-template <int R>
-HWY_INLINE int ScoreIndex(int row, int token) {
-  constexpr int T = kTileOf<R>;
-  return token / T * kTileSums + row * T + token % T;
-}
-
 // Masks and modifies the scores of a chunk, one at a time.
 template <int R>
 HWY_NOINLINE void ApplyRules(const StepRules& step, int num_tokens,
@@ -83,8 +76,8 @@ HWY_NOINLINE void AttendChunk(const TokenRows<Kv>& keys,
   float* max = scratch.lanes(head, first_row);
   float* sum = max + kMaxSimdLanes;
   float* sums = scratch.values(head, first_row);
-  ScoreStep<R>(keys, scratch.query(head, first_row), scratch.query_stride(),
-               scale_log2, scores);
+  KeyMath<Kv>::template ScoreStep<R>(keys, scratch, head, first_row, scale_log2,
+                                     scores);
   if (rules != nullptr)
     ApplyRules<R>(*rules, keys.num_tokens, first_row, scores);
   PushStep<R>(keys.num_tokens, scores, max, sum, sums, scratch.value_stride());
@@ -164,11 +157,26 @@ inline void FoldLanes(SimdScratch& scratch) {
   }
 }
 
+// Queries in the form that ScoreStep takes, where that is not rows of floats.
+template <typename Kv>
+void PackQueries(SimdScratch& scratch) {
+  if constexpr (KeyMath<Kv>::kIsPacked) {
+    for (int head = 0; head < scratch.num_heads(); ++head) {
+      for (int row = 0; row < scratch.num_rows();) {
+        row += WithChunkRows(scratch.num_rows() - row, [&]<int R>(RowCount<R>) {
+          KeyMath<Kv>::template Pack<R>(scratch, head, row);
+        });
+      }
+    }
+  }
+}
+
 template <typename Kv>
 void Attend(const DecodeParams& p, const WorkItem& item, int first_head,
             SimdScratch& scratch) {
   const int num_heads = scratch.num_heads();
   const int max_steps = StepsPerTurn(p, num_heads);
+  PackQueries<Kv>(scratch);
   Turn<Kv> turns[2];
   int tile_idx = item.first_tile;
   FindTurn(p, item, tile_idx, max_steps, turns[0]);

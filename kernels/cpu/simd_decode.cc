@@ -115,7 +115,8 @@ void RunPrograms(const SimdKernels& kernels, DecodeElements elements,
                   p.key_dim, p.value_dim);
     LoadQueries(kernels.of(elements.query), elements.query, p, item, first_head,
                 scratch);
-    kernels.of(elements.kv).attend(p, item, first_head, scratch);
+    kernels.attending(elements.query, elements.kv)
+        .attend(p, item, first_head, scratch);
     epilogue(item, first_head, scratch);
     timer.Report(ProgramKind::kAttend, item.table_row, item.partial, first_head,
                  scratch.num_heads());

@@ -15,6 +15,10 @@ const SimdElementKernels* SimdE4M3();
 const SimdElementKernels* SimdE5M2();
 const SimdElementKernels* SimdInt8();
 
+// Whatever target Highway has chosen, since it has none for these: null unless
+// the processor has AVX-512 with dot products of bf16 (and the build can).
+const SimdElementKernels* SimdDotBF16();
+
 }  // namespace paged
 
 #endif  // PAGED_KERNELS_CPU_SIMD_ELEMENT_H_

@@ -17,17 +17,35 @@ SimdKernels ChosenKernels(int64_t target) {
           SimdF32(),
           SimdE4M3(),
           SimdE5M2(),
-          SimdInt8()};
+          SimdInt8(),
+          nullptr};
+}
+
+// `best` with what Highway has no target for; a set without kernels where the
+// processor has no such thing.
+SimdKernels WithDots(const SimdKernels& best) {
+  SimdKernels kernels;
+  if ((hwy::SupportedTargets() & HWY_AVX3) == 0) return kernels;
+  if (const SimdElementKernels* dots = SimdDotBF16()) {
+    kernels = best;
+    kernels.target = "AVX3_BF16";
+    kernels.bf16_dot = dots;
+  }
+  return kernels;
 }
 
 int64_t BestOf(int64_t targets) { return targets & -targets; }
 
 }  // namespace
 
-const SimdKernels* FindSimdKernels() {
-  static const SimdKernels kernels =
+const SimdKernels* FindSimdKernels(DotProducts dots) {
+  static const SimdKernels of_floats =
       ChosenKernels(BestOf(hwy::SupportedTargets() & HWY_TARGETS));
-  return kernels.f16 == nullptr ? nullptr : &kernels;
+  static const SimdKernels with_dots = WithDots(of_floats);
+  if (of_floats.f16 == nullptr) return nullptr;
+  const bool has_dots = with_dots.bf16_dot != nullptr;
+  return has_dots && dots == DotProducts::kWherePossible ? &with_dots
+                                                         : &of_floats;
 }
 
 const std::vector<SimdKernels>& AllSimdKernels() {
@@ -41,6 +59,10 @@ const std::vector<SimdKernels>& AllSimdKernels() {
     }
     hwy::SetSupportedTargetsForTest(0);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    if (!sets->empty()) {
+      const SimdKernels dots = WithDots(sets->front());
+      if (dots.bf16_dot != nullptr) sets->insert(sets->begin(), dots);
+    }
     return sets;
   }();
   return *all;

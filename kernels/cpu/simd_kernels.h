@@ -38,6 +38,9 @@ struct SimdKernels {
   const SimdElementKernels* e4m3 = nullptr;
   const SimdElementKernels* e5m2 = nullptr;
   const SimdElementKernels* int8 = nullptr;
+  // Of bf16 caches where queries are bf16 as well, by dot products of pairs;
+  // null without an instruction for them.
+  const SimdElementKernels* bf16_dot = nullptr;
 
   const SimdElementKernels& of(ElementKind kind) const {
     switch (kind) {
@@ -56,10 +59,21 @@ struct SimdKernels {
     }
     return *f32;
   }
+
+  // What attends to caches of `kv` with queries of `query`.
+  const SimdElementKernels& attending(ElementKind query, ElementKind kv) const {
+    const bool is_bf16 = query == ElementKind::kBF16 && kv == query;
+    return is_bf16 && bf16_dot != nullptr ? *bf16_dot : of(kv);
+  }
 };
 
+// Whether a set may have dot products of narrow elements, or multiplies floats
+// alone.
+enum class DotProducts { kWherePossible, kNever };
+
 // The best set that this processor runs; null where the build has none.
-const SimdKernels* FindSimdKernels();
+const SimdKernels* FindSimdKernels(
+    DotProducts dots = DotProducts::kWherePossible);
 
 // Every set that this processor runs, best first. For tests: it switches the
 // choice of every user of Highway in this process while it runs.

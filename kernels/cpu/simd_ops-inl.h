@@ -177,25 +177,28 @@ HWY_INLINE Floats Exp2(Floats x) {
   return hn::IfThenElse(hn::Eq(x, x), flushed, x);
 }
 
+// Sums of four vectors within 128-bit blocks: lane i of a block is the sum of
+// that block of v[i].
+HWY_INLINE Floats SumsOfFour(const Floats* v) {
+  const FloatTag d;
+  const hn::Repartition<double, FloatTag> dd;
+  const Floats ab = hn::Add(hn::InterleaveLower(d, v[0], v[1]),
+                            hn::InterleaveUpper(d, v[0], v[1]));
+  const Floats cd = hn::Add(hn::InterleaveLower(d, v[2], v[3]),
+                            hn::InterleaveUpper(d, v[2], v[3]));
+  const auto ab64 = hn::BitCast(dd, ab);
+  const auto cd64 = hn::BitCast(dd, cd);
+  return hn::Add(hn::BitCast(d, hn::InterleaveLower(dd, ab64, cd64)),
+                 hn::BitCast(d, hn::InterleaveUpper(dd, ab64, cd64)));
+}
+
 // Sums of kLanes vectors: lane i of the result is the sum of a[i]'s lanes. Half
 // as many additions as lanes of all vectors, where one sum at a time takes a
 // whole vector's work for each step.
 HWY_INLINE Floats SumsOf(const Floats* a) {
   const FloatTag d;
-  const hn::Repartition<double, FloatTag> dd;
-  // Four vectors to one of sums within 128-bit blocks.
   Floats quad[kLanes / 4];
-  for (int i = 0; i < kLanes / 4; ++i) {
-    const Floats* v = a + 4 * i;
-    const Floats ab = hn::Add(hn::InterleaveLower(d, v[0], v[1]),
-                              hn::InterleaveUpper(d, v[0], v[1]));
-    const Floats cd = hn::Add(hn::InterleaveLower(d, v[2], v[3]),
-                              hn::InterleaveUpper(d, v[2], v[3]));
-    const auto ab64 = hn::BitCast(dd, ab);
-    const auto cd64 = hn::BitCast(dd, cd);
-    quad[i] = hn::Add(hn::BitCast(d, hn::InterleaveLower(dd, ab64, cd64)),
-                      hn::BitCast(d, hn::InterleaveUpper(dd, ab64, cd64)));
-  }
+  for (int i = 0; i < kLanes / 4; ++i) quad[i] = SumsOfFour(a + 4 * i);
 #if HWY_MAX_BYTES >= 64
   if constexpr (kLanes == 16) {
     const Floats even = hn::Add(hn::ConcatLowerLower(d, quad[2], quad[0]),

@@ -6,8 +6,8 @@
 namespace paged {
 namespace {
 
-int RoundUp(int dim) {
-  return (dim + kMaxSimdLanes - 1) / kMaxSimdLanes * kMaxSimdLanes;
+int RoundUp(int dim, int multiple) {
+  return (dim + multiple - 1) / multiple * multiple;
 }
 
 }  // namespace
@@ -16,22 +16,23 @@ void SimdScratch::Reset(int num_heads, int num_rows, int key_dim,
                         int value_dim) {
   num_heads_ = num_heads;
   num_rows_ = num_rows;
-  query_stride_ = RoundUp(key_dim);
-  value_stride_ = RoundUp(value_dim);
+  query_stride_ = RoundUp(key_dim, kQueryPadding);
+  value_stride_ = RoundUp(value_dim, kMaxSimdLanes);
   const auto rows = static_cast<std::size_t>(num_heads * num_rows);
   const auto query_floats = rows * static_cast<std::size_t>(query_stride_);
   const auto value_floats = rows * static_cast<std::size_t>(value_stride_);
   const std::size_t lane_floats = rows * 2 * kMaxSimdLanes;
   static_assert(sizeof(SoftmaxState) == 2 * sizeof(float));
   const std::size_t total =
-      query_floats + value_floats + lane_floats + 2 * rows;
+      2 * query_floats + value_floats + lane_floats + 2 * rows;
   if (total > capacity_) {
     memory_.reset(static_cast<float*>(
         ::operator new[](total * sizeof(float), std::align_val_t{64})));
     capacity_ = total;
   }
   query_ = memory_.get();
-  values_ = query_ + query_floats;
+  packed_queries_ = query_ + query_floats;
+  values_ = packed_queries_ + query_floats;
   lanes_ = values_ + value_floats;
   states_ = new (lanes_ + lane_floats) SoftmaxState[rows];
   for (std::size_t row = 0; row < rows; ++row) {

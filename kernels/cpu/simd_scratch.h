@@ -14,6 +14,10 @@ namespace paged {
 // at one.
 inline constexpr int kMaxSimdLanes = 16;
 
+// Queries are padded to a multiple of this many floats: elements of 16 bits of
+// the widest vector.
+inline constexpr int kQueryPadding = 2 * kMaxSimdLanes;
+
 // Rows that are multiplied at once: a row count is cut into chunks of this
 // many, and one of the rest.
 inline constexpr int kMaxChunkRows = 8;
@@ -31,6 +35,11 @@ class SimdScratch {
 
   float* query(int head, int row) {
     return query_ + RowOf(head, row) * query_stride_;
+  }
+  // The queries of a chunk of rows once more, in a form that the kernels
+  // choose: as many bytes as it has rows of floats.
+  void* packed_queries(int head, int first_row) {
+    return packed_queries_ + RowOf(head, first_row) * query_stride_;
   }
   float* values(int head, int row) {
     return values_ + RowOf(head, row) * value_stride_;
@@ -60,6 +69,7 @@ class SimdScratch {
   int query_stride_ = 0;
   int value_stride_ = 0;
   float* query_ = nullptr;
+  float* packed_queries_ = nullptr;
   float* values_ = nullptr;
   float* lanes_ = nullptr;
   SoftmaxState* states_ = nullptr;

@@ -44,6 +44,24 @@ inline constexpr int kTileOf = kTileSums / (R <= 2   ? R
 template <int R>
 inline constexpr int kTogether = kTileOf<R> < 4 ? kTileOf<R> : 4;
 
+// Where the score or weight of a chunk's row and a token is.
+template <int R>
+HWY_INLINE int ScoreIndex(int row, int token) {
+  constexpr int T = kTileOf<R>;
+  return token / T * kTileSums + row * T + token % T;
+}
+
+// Gives the places of the last register tile that no token has a score without
+// weight.
+template <int R>
+HWY_INLINE void HideTokens(int num_tokens, float* scores) {
+  for (int t = num_tokens; t % kTileOf<R> != 0; ++t) {
+    for (int r = 0; r < R; ++r) {
+      scores[ScoreIndex<R>(r, t)] = -std::numeric_limits<float>::infinity();
+    }
+  }
+}
+
 // Adds the products of kTogether tokens, from `first` on, in the dimensions
 // [d, d + count).
 template <int R, typename Kv>
@@ -88,8 +106,8 @@ HWY_INLINE void AddTokens(const TokenRows<Kv>& tokens, int first,
 // scores[tile][row][token] = (query . key) * scale_log2; minus infinity past
 // the tile's tokens.
 template <int R, typename Kv>
-HWY_INLINE void ScoreStep(const TokenRows<Kv>& tokens, const float* query,
-                          int query_stride, float scale_log2, float* scores) {
+HWY_INLINE void ScoreTokens(const TokenRows<Kv>& tokens, const float* query,
+                            int query_stride, float scale_log2, float* scores) {
   const FloatTag d;
   constexpr int T = kTileOf<R>;
   const Floats scale = hn::Set(d, scale_log2);
@@ -105,13 +123,25 @@ HWY_INLINE void ScoreStep(const TokenRows<Kv>& tokens, const float* query,
     for (int v = 0; v < kSumVectors; ++v) {
       StoreFloats(hn::Mul(SumsOf(sums + v * kLanes), scale), to + v * kLanes);
     }
-    for (int t = tokens.num_tokens - first; t < T; ++t) {
-      for (int r = 0; r < R; ++r) {
-        to[r * T + t] = -std::numeric_limits<float>::infinity();
-      }
-    }
   }
+  HideTokens<R>(tokens.num_tokens, scores);
 }
+
+// How scores are made of keys. A target with instructions for it has another
+// for some storage types (simd_dot-inl.h).
+template <typename Kv>
+struct KeyMath {
+  static constexpr bool kIsPacked = false;
+
+  template <int R>
+  static HWY_INLINE void ScoreStep(const TokenRows<Kv>& tokens,
+                                   SimdScratch& scratch, int head,
+                                   int first_row, float scale_log2,
+                                   float* scores) {
+    ScoreTokens<R>(tokens, scratch.query(head, first_row),
+                   scratch.query_stride(), scale_log2, scores);
+  }
+};
 
 // Raises the rows' maxima to those of `tile_max`, and rescales what was summed
 // up relative to the old ones.

@@ -251,9 +251,10 @@ absl::StatusOr<const SimdKernels*> KernelsOfEnvironment() {
   const char* value = std::getenv(kVariable);
   const absl::string_view name = value == nullptr ? "" : value;
   if (name.empty() || name == "auto") return FindSimdKernels();
+  if (name == "float") return FindSimdKernels(DotProducts::kNever);
   if (name == "scalar") return nullptr;
   return absl::InvalidArgumentError(
-      absl::StrCat(kVariable, " must be auto or scalar; got ", name));
+      absl::StrCat(kVariable, " must be auto, float or scalar; got ", name));
 }
 
 }  // namespace
