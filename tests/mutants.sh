@@ -28,7 +28,7 @@ for source in lib/paged/*.cc kernels/cpu/*.cc kernels/baseline/{thrust_cuda_abse
     cuda_backend | cuda_memory | cuda_profile | cuda_status) ;;
     # The block manager has mutants_blocks.sh.
     block_digest | block_events | block_manager* | device_table* | pool_lists | prefix_index | sequence_table | sha256*) ;;
-    simd_absent) ;;
+    simd_absent | simd_dot | simd_dot_absent) ;;
     simd_decode | simd_scratch) common+=("$source") ;;
     simd_*) vectors+=("$source") ;;
     *) common+=("$source") ;;
@@ -138,6 +138,9 @@ mutant "the workspace is a row short" $f 's/num_rows \* static_cast<std::size_t>
 defines=(-DHWY_COMPILE_ONLY_STATIC)
 if [[ $(uname -m) == x86_64 ]]; then
   vector_flags=(-mavx2 -mfma -mf16c -mbmi -mbmi2 -maes -mpclmul)
+  vectors+=(kernels/cpu/simd_dot.cc)
+else
+  vectors+=(kernels/cpu/simd_dot_absent.cc)
 fi
 sources=("${common[@]}" "${vectors[@]}")
 tests=("${support[@]}" tests/kernels/cpu/simd_decode_test.cc
@@ -153,6 +156,15 @@ mutant "padding of a tile has a score" $f 's/to\[r \* T + t\] = -std::numeric_li
 mutant "the last values are lost" $f 's/if (at < tokens.dim) {/if (false) {/g'
 f=kernels/cpu/simd_attend-inl.h
 mutant "a scale of a token's value is lost (vectors)" $f 's/weights\[ScoreIndex<R>(r, t)\] \*= scale;/weights[ScoreIndex<R>(r, t)] *= 1.0f;/'
+if grep -qs avx512_bf16 /proc/cpuinfo; then
+  f=kernels/cpu/simd_dot-inl.h
+  mutant "rows share a query (dot products)" $f 's/r % kRowsOf<R> \* kSegmentDims<R>;/0;/'
+  mutant "tokens change places (dot products)" $f 's/permutex2var_pd(a, low, b)/permutex2var_pd(a, high, b)/'
+  mutant "the last dimensions are lost (dot products)" $f 's/for (; d < tokens.dim; d += kSegment, query/for (; d < 0; d += kSegment, query/'
+  mutant "what lies behind a key is read (dot products)" $f 's/std::min(kSegment, tokens.dim - d)/kSegment/'
+  f=kernels/cpu/simd_kernels.h
+  mutant "queries of floats are rounded to bf16" $f 's/query == ElementKind::kBF16 \&\& kv == query;/kv == ElementKind::kBF16;/'
+fi
 f=kernels/cpu/simd_decode.cc
 mutant "empty partials keep what the workspace held" $f 's/p.partials.states\[row\] = IsEmpty(state) ? SoftmaxState{} : state;/if (!IsEmpty(state)) p.partials.states[row] = state;/'
 

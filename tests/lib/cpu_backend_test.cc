@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -60,6 +61,25 @@ TEST(CpuBackendTest, TheNumberOfThreadsChangesNoBit) {
       EXPECT_TRUE(BitEqual(RunWithThreads(problem, threads, options), one));
     }
   }
+}
+
+TEST(CpuBackendTest, TheEnvironmentChoosesTheKernels) {
+  const Problem problem = MakeProblem(
+      {.dtype = DType::kBF16, .num_q_heads = 8, .context_lens = {300, 1, 77}});
+  const Oracle oracle = OracleFor(BackendKind::kCpu, problem);
+  for (const char* choice : {"", "auto", "float", "scalar"}) {
+    setenv("PAGED_CPU", choice, 1);
+    EXPECT_TRUE(IsNear(RunWithThreads(problem, 2, ForceV1()), oracle))
+        << choice;
+  }
+  setenv("PAGED_CPU", "floats", 1);
+  const std::unique_ptr<Backend> backend = MakeCpuBackend({.num_threads = 1});
+  unsetenv("PAGED_CPU");
+  const DecodePlan plan =
+      PlanDecode(problem.shape, *backend, ForceV1()).value();
+  EXPECT_EQ(backend->Prepare(plan),
+            absl::InvalidArgumentError(
+                "PAGED_CPU must be auto, float or scalar; got floats"));
 }
 
 TEST(CpuBackendTest, APlanForMoreThreadsIsRefused) {

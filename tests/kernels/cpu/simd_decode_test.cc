@@ -188,6 +188,26 @@ void ExpectAgree(const Case& c, Tensors<Element>& tensors, float tolerance) {
   }
 }
 
+// Slots of unused vectors of a dot product, and what lies behind a row, must
+// not count: the heads beside the one that is looked at are NaN.
+TEST(SimdDecodeTest, NaNBesideAHeadIsNotRead) {
+  for (int group : {1, 2, 3, 4, 7, 8}) {
+    for (int dim : {1, 7, 8, 9, 16, 24, 31, 33, 40, 72}) {
+      const Case c{.group = group, .key_dim = dim, .value_dim = dim};
+      Tensors<BFloat16> tensors(c);
+      for (int t = 0; t < 75; ++t) {
+        for (int d = 0; d < dim; ++d) {
+          tensors.key(t, 0, d) = tensors.value(t, 0, d) =
+              FromFloat<BFloat16>(kNaN);
+          tensors.key(t, 2, d) = tensors.value(t, 2, d) =
+              FromFloat<BFloat16>(kInf);
+        }
+      }
+      ExpectAgree(c, tensors, 0x1p-7f);
+    }
+  }
+}
+
 template <typename Element>
 void ExpectAgree(const Case& c, float tolerance) {
   SCOPED_TRACE(::testing::Message()

@@ -37,6 +37,25 @@ TEST_F(SimdKernelsTest, TheBestSetIsTheFirst) {
   EXPECT_STREQ(FindSimdKernels()->target, AllSimdKernels().front().target);
 }
 
+// Dot products round queries that are not of their type, so that only those of
+// it may come to them.
+TEST_F(SimdKernelsTest, DotProductsServeTheirOwnTypeAlone) {
+  const SimdKernels* floats = FindSimdKernels(DotProducts::kNever);
+  EXPECT_EQ(floats->bf16_dot, nullptr);
+  EXPECT_EQ(&floats->attending(ElementKind::kBF16, ElementKind::kBF16),
+            floats->bf16);
+  const SimdKernels* best = FindSimdKernels();
+  if (best->bf16_dot == nullptr) GTEST_SKIP() << "no dot products here";
+  EXPECT_STRNE(best->target, floats->target);
+  EXPECT_EQ(&best->attending(ElementKind::kBF16, ElementKind::kBF16),
+            best->bf16_dot);
+  for (ElementKind query : {ElementKind::kF16, ElementKind::kF32}) {
+    EXPECT_EQ(&best->attending(query, ElementKind::kBF16), floats->bf16);
+  }
+  EXPECT_EQ(&best->attending(ElementKind::kBF16, ElementKind::kF16),
+            floats->f16);
+}
+
 TEST_F(SimdKernelsTest, PowersAreWithinTwoUlp) {
   constexpr int kCount = 1 << 20;
   std::vector<float> x(kCount), y(kCount);
