@@ -19,6 +19,7 @@ except ImportError:
 import cpu_ggml
 import cpu_openvino
 import cpu_peer_calls
+import cpu_peer_table
 import cpu_peers
 import cpu_problem
 import peer_shapes
@@ -138,16 +139,29 @@ class CpuPeersTest(unittest.TestCase):
                           "relative_error_fp32": 3e-7},
                 "peers": {name: {"not_measured": "why"} for name in names}}
         line["peers"][names[0]] = timed
-        table = cpu_peers.table_of([line, line])
+        table = cpu_peer_table.table_of([line, line])
         self.assertIn("| 1 x 40 | 3.0 | 1.0 | 2.00 |", table)
         self.assertNotIn(names[1], table)
         timed["relative_error"] = 4e-3
         better = {**line, "peers": {names[0]: {"relative_error": 1e-3}}}
-        self.assertEqual(cpu_peers.errors_of([line, better]), [
+        self.assertEqual(cpu_peer_table.errors_of([line, better]), [
             "paged fp16: 2.0e-04 off", "paged, fp32 queries: 3.0e-07 off",
             f"{names[0]}: 4.0e-03 off"])
-        reasons = cpu_peers.reasons_of([line, line])
+        reasons = cpu_peer_table.reasons_of([line, line])
         self.assertEqual(len(reasons), len(names) - 1)
+
+    def test_a_disturbed_shape_is_measured_again_and_the_calmest_counts(self):
+        def attempts(*pairs):
+            lines = [({"paged": {"before_us": before, "after_us": after}}, {})
+                     for before, after in pairs]
+            with unittest.mock.patch.object(
+                    cpu_peers, "measure_shape", side_effect=lines) as measure:
+                line, _ = cpu_peers.measure_calmly("shape", None)
+            return line["paged"]["before_us"], measure.call_count
+
+        self.assertEqual(attempts((9.0, 9.5), (1.0, 1.0)), (9.0, 1))
+        self.assertEqual(attempts((9.0, 18.0), (8.0, 8.1)), (8.0, 2))
+        self.assertEqual(attempts((9.0, 18.0), (7.0, 9.0), (8.0, 16.0)), (7.0, 3))
 
     def test_every_shape_is_a_row_of_ours(self):
         source = (ROOT / "benchmarks/cpu/decode_cases.cc").read_text(encoding="utf-8")
