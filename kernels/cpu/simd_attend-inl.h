@@ -72,7 +72,8 @@ HWY_NOINLINE void AttendChunk(const TokenRows<Kv>& keys,
                               const TokenRows<Kv>& values, float scale_log2,
                               const StepRules* rules, int head, int first_row,
                               SimdScratch& scratch) {
-  HWY_ALIGN float scores[kStepTokens / kTileOf<R> * kTileSums];
+  // And a tile's place for what ValueMath keeps beside the weights.
+  HWY_ALIGN float scores[(kStepTokens / kTileOf<R> + 1) * kTileSums];
   float* max = scratch.lanes(head, first_row);
   float* sum = max + kMaxSimdLanes;
   float* sums = scratch.values(head, first_row);
@@ -82,6 +83,7 @@ HWY_NOINLINE void AttendChunk(const TokenRows<Kv>& keys,
     ApplyRules<R>(*rules, keys.num_tokens, first_row, scores);
   PushStep<R>(keys.num_tokens, scores, max, sum, sums, scratch.value_stride());
   if (rules != nullptr) ScaleWeights<R>(*rules, keys.num_tokens, scores);
+  ValueMath<Kv>::template PackWeights<R>(keys.num_tokens, scores);
   AddStepValues<R>(values, scores, sums, scratch.value_stride());
 }
 

@@ -1,10 +1,5 @@
-// Scores by dot products of pairs: a vector of 32 keys' elements times one of
-// the query's, where products of floats take two of 16 and two conversions.
-//
-// Products of bf16 are exact in float, so that scores are as exact as those of
-// floats; but subnormal keys and queries (below 2^-126) count as zero. Weights
-// stay floats, times values that are converted: rounded to bf16 they would be
-// off by 2^-9, and as the sum of two bf16 cost what floats cost.
+// Scores by dot products of pairs: a vector of 32 elements of a key times one
+// of the query, where floats take two products of 16 and two conversions.
 //
 // A vector holds a segment of the queries of kRowsOf<R> rows, side by side, and
 // meets the same segment of a key, repeated: its sums are then of as many rows,
@@ -21,9 +16,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 
 #include "hwy/highway.h"
+#include "kernels/cpu/simd_dot_elements-inl.h"
 #include "kernels/cpu/simd_ops-inl.h"
 #include "kernels/cpu/simd_scratch.h"
 #include "kernels/cpu/simd_tile-inl.h"
@@ -35,7 +30,7 @@ namespace HWY_NAMESPACE {
 
 static_assert(kTileSums == 16 && kLanes == 16);
 
-// Elements of 16 bits in a vector: those of a cache line.
+// Elements of 16 bits in a vector.
 inline constexpr int kPairDims = 32;
 
 // Rows of a vector of queries, of R rows; and such vectors of a segment.
@@ -56,64 +51,36 @@ inline constexpr int kDotTokens = kTileSums / kQueryVectors<R>;
 template <int R>
 inline constexpr int kDotTogether = R <= 2 ? 4 : 8;
 
-// The first `count` elements of a segment, zeros after them; the segment as
-// often as a vector holds it.
-template <int R>
-HWY_INLINE __m512i LoadSegment(const BFloat16* from, int count) {
-  if constexpr (kRowsOf<R> == 1) {
-    const auto mask = static_cast<__mmask32>((uint64_t{1} << count) - 1);
-    return _mm512_maskz_loadu_epi16(mask, from);
-  } else if constexpr (kRowsOf<R> == 2) {
-    const auto mask = static_cast<__mmask16>((1u << count) - 1);
-    return _mm512_broadcast_i64x4(_mm256_maskz_loadu_epi16(mask, from));
-  } else {
-    const auto mask = static_cast<__mmask8>((1u << count) - 1);
-    return _mm512_broadcast_i32x4(_mm_maskz_loadu_epi16(mask, from));
-  }
-}
-
-template <int R>
-HWY_INLINE __m512i LoadSegment(const BFloat16* from) {
-  if constexpr (kRowsOf<R> == 1) {
-    return _mm512_loadu_si512(from);
-  } else if constexpr (kRowsOf<R> == 2) {
-    return _mm512_broadcast_i64x4(
-        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
-  } else {
-    return _mm512_broadcast_i32x4(
-        _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
-  }
-}
+template <typename Kv>
+using DotSum = hn::Vec<typename DotMath<Kv>::SumTag>;
 
 // Adds the products of kDotTogether tokens' segments, which are at `d`.
-template <int R>
-HWY_INLINE void AddSegments(const BFloat16* const* keys, int d, int count,
-                            const __m512i* query, Floats* sums) {
-  __m512bh q[kQueryVectors<R>];
+template <int R, typename Kv>
+HWY_INLINE void AddSegments(const Kv* const* keys, int d, int count,
+                            const __m512i* query, DotSum<Kv>* sums) {
+  __m512i q[kQueryVectors<R>];
   HWY_UNROLL(2)
   for (int v = 0; v < kQueryVectors<R>; ++v) {
-    q[v] = __builtin_bit_cast(__m512bh, _mm512_load_si512(query + v));
+    q[v] = _mm512_load_si512(query + v);
   }
   HWY_UNROLL(8)
   for (int t = 0; t < kDotTogether<R>; ++t) {
-    const auto key =
-        __builtin_bit_cast(__m512bh, count == kSegmentDims<R>
-                                         ? LoadSegment<R>(keys[t] + d)
-                                         : LoadSegment<R>(keys[t] + d, count));
+    const __m512i key =
+        DotMath<Kv>::template Load<kRowsOf<R>>(keys[t] + d, count);
     HWY_UNROLL(2)
     for (int v = 0; v < kQueryVectors<R>; ++v) {
-      Floats& sum = sums[v * kDotTokens<R> + t];
-      sum = Floats{_mm512_dpbf16_ps(sum.raw, key, q[v])};
+      DotSum<Kv>& sum = sums[v * kDotTokens<R> + t];
+      sum = DotMath<Kv>::Add(key, q[v], sum);
     }
   }
 }
 
 // Adds the products of kDotTogether tokens from `first` on, in all dimensions.
-template <int R>
-HWY_INLINE void AddDots(const TokenRows<BFloat16>& tokens, int first,
-                        const __m512i* query, Floats* sums) {
+template <int R, typename Kv>
+HWY_INLINE void AddDots(const TokenRows<Kv>& tokens, int first,
+                        const __m512i* query, DotSum<Kv>* sums) {
   constexpr int kSegment = kSegmentDims<R>;
-  const BFloat16* keys[kDotTogether<R>];
+  const Kv* keys[kDotTogether<R>];
   HWY_UNROLL(8)
   for (int t = 0; t < kDotTogether<R>; ++t) {
     keys[t] = tokens.rows[first + t] + tokens.head_offset;
@@ -133,92 +100,121 @@ HWY_INLINE void AddDots(const TokenRows<BFloat16>& tokens, int first,
   }
 }
 
-// The scores of kDotTokens tokens from their sums, in the order of register
-// tiles (simd_tile-inl.h), which is `to`.
-template <int R>
-HWY_INLINE void StoreDots(const Floats* sums, float scale_log2, float* to) {
-  const Floats scale = hn::Set(FloatTag(), scale_log2);
+// The scores of kDotTokens tokens from their sums, but for the scale, in the
+// order of register tiles (simd_tile-inl.h). Returns how many tiles they are.
+template <int R, class D>
+HWY_INLINE int TilesOfDots(D d, const hn::Vec<D>* sums, hn::Vec<D>* tiles) {
   if constexpr (R == 1) {
-    StoreFloats(hn::Mul(SumsOf(sums), scale), to);
-    return;
+    tiles[0] = SumsOf(d, sums);
+    return 1;
   }
   // Within 128-bit blocks, of which a row of the vector has four, or two.
-  Floats quads[4];
-  for (int i = 0; i < 4; ++i) quads[i] = SumsOfFour(sums + 4 * i);
-  Floats tiles[4];
+  hn::Vec<D> quads[4];
+  for (int i = 0; i < 4; ++i) quads[i] = SumsOfFour(d, sums + 4 * i);
   if constexpr (R == 2) {
     // [tokens 0..3 of row 0, as two blocks; of row 1], [tokens 4..7].
+    const hn::RebindToUnsigned<D> du;
     for (int i = 0; i < 2; ++i) {
-      const __m512 a = quads[2 * i].raw;
-      const __m512 b = quads[2 * i + 1].raw;
-      const __m512 sum = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88),
-                                       _mm512_shuffle_f32x4(a, b, 0xdd));
-      tiles[i] = Floats{_mm512_shuffle_f32x4(sum, sum, 0xd8)};
+      const __m512i a = hn::BitCast(du, quads[2 * i]).raw;
+      const __m512i b = hn::BitCast(du, quads[2 * i + 1]).raw;
+      const auto first =
+          hn::Vec<decltype(du)>{_mm512_shuffle_i32x4(a, b, 0x88)};
+      const auto other =
+          hn::Vec<decltype(du)>{_mm512_shuffle_i32x4(a, b, 0xdd)};
+      const auto sum = hn::BitCast(
+          du, hn::Add(hn::BitCast(d, first), hn::BitCast(d, other)));
+      tiles[i] = hn::BitCast(d, hn::Vec<decltype(du)>{_mm512_shuffle_i32x4(
+                                    sum.raw, sum.raw, 0xd8)});
     }
-  } else if constexpr (R <= 4) {
+    return 2;
+  }
+  if constexpr (R <= 4) {
     for (int i = 0; i < 4; ++i) tiles[i] = quads[i];
-  } else {
-    // Four tokens of four rows, and of the other four: two of each are a tile.
-    const __m512i low = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14);
-    const __m512i high = _mm512_setr_epi64(1, 3, 5, 7, 9, 11, 13, 15);
-    for (int i = 0; i < 2; ++i) {
-      const __m512d a = _mm512_castps_pd(quads[i].raw);
-      const __m512d b = _mm512_castps_pd(quads[2 + i].raw);
-      tiles[2 * i] =
-          Floats{_mm512_castpd_ps(_mm512_permutex2var_pd(a, low, b))};
-      tiles[2 * i + 1] =
-          Floats{_mm512_castpd_ps(_mm512_permutex2var_pd(a, high, b))};
-    }
+    return 4;
   }
-  for (int i = 0; i < kDotTokens<R> / kTileOf<R>; ++i) {
-    StoreFloats(hn::Mul(tiles[i], scale), to + i * kTileSums);
+  // Four tokens of four rows, and of the other four: two of each are a tile.
+  const hn::Repartition<uint64_t, D> d64;
+  for (int i = 0; i < 2; ++i) {
+    const auto a = hn::BitCast(d64, quads[i]);
+    const auto b = hn::BitCast(d64, quads[2 + i]);
+    tiles[2 * i] = hn::BitCast(d, hn::ConcatEven(d64, b, a));
+    tiles[2 * i + 1] = hn::BitCast(d, hn::ConcatOdd(d64, b, a));
   }
+  return 4;
 }
 
-template <>
-struct KeyMath<BFloat16> {
+template <typename Kv>
+requires(sizeof(DotMath<Kv>) > 0) struct KeyMath<Kv> {
   static constexpr bool kIsPacked = true;
 
-  // [segment][vector of rows][row][dimension]; zeros past the rows.
+  // [segment][vector of rows][row][dimension]; zeros past the rows. Behind
+  // them, what scores are multiplied by: a vector as a register tile's.
   template <int R>
   static void Pack(SimdScratch& scratch, int head, int first_row) {
     constexpr int kPiece = 8;
     auto* packed =
         static_cast<uint16_t*>(scratch.packed_queries(head, first_row));
+    float* scales = ScalesOf<R>(scratch, head, first_row);
     for (int r = 0; r < kRowsOf<R> * kQueryVectors<R>; ++r) {
+      const float* query = scratch.query(head, first_row + std::min(r, R - 1));
+      float factor = 0.0f;
+      if (r < R) {
+        factor = DotMath<Kv>::FactorOf(query, scratch.query_stride());
+        std::fill_n(scales + r * kTileOf<R>, kTileOf<R>,
+                    factor == 0.0f ? 0.0f : 1.0f / factor);
+      }
       auto* to = packed + r / kRowsOf<R> * kPairDims +
                  r % kRowsOf<R> * kSegmentDims<R>;
       for (int d = 0; d < scratch.query_stride(); d += kPiece) {
-        const __m256 from =
-            r < R ? _mm256_loadu_ps(scratch.query(head, first_row + r) + d)
-                  : _mm256_setzero_ps();
+        const __m256 piece =
+            _mm256_mul_ps(_mm256_loadu_ps(query + d), _mm256_set1_ps(factor));
         _mm_storeu_si128(
             reinterpret_cast<__m128i*>(
                 to + d / kSegmentDims<R> * kQueryVectors<R> * kPairDims +
                 d % kSegmentDims<R>),
-            __builtin_bit_cast(__m128i, _mm256_cvtneps_pbh(from)));
+            DotMath<Kv>::Narrow(piece));
       }
     }
   }
 
   template <int R>
-  static HWY_INLINE void ScoreStep(const TokenRows<BFloat16>& tokens,
+  static HWY_INLINE void ScoreStep(const TokenRows<Kv>& tokens,
                                    SimdScratch& scratch, int head,
                                    int first_row, float scale_log2,
                                    float* scores) {
+    const typename DotMath<Kv>::SumTag d;
     const auto* query =
         static_cast<const __m512i*>(scratch.packed_queries(head, first_row));
+    const Floats scale =
+        hn::Mul(hn::Set(FloatTag(), scale_log2),
+                LoadFloats(ScalesOf<R>(scratch, head, first_row)));
     for (int first = 0; first < tokens.num_tokens; first += kDotTokens<R>) {
-      Floats sums[kTileSums];
+      DotSum<Kv> sums[kTileSums];
       HWY_UNROLL(16)
-      for (int i = 0; i < kTileSums; ++i) sums[i] = hn::Zero(FloatTag());
+      for (int i = 0; i < kTileSums; ++i) sums[i] = hn::Zero(d);
       HWY_UNROLL(4)
       for (int t = 0; t < kDotTokens<R>; t += kDotTogether<R>) {
         AddDots<R>(tokens, first + t, query, sums + t);
       }
-      StoreDots<R>(sums, scale_log2, scores + ScoreIndex<R>(0, first));
+      DotSum<Kv> tiles[4];
+      const int num_tiles = TilesOfDots<R>(d, sums, tiles);
+      float* to = scores + ScoreIndex<R>(0, first);
+      for (int i = 0; i < num_tiles; ++i) {
+        StoreFloats(hn::Mul(DotMath<Kv>::ToFloats(tiles[i]), scale),
+                    to + i * kTileSums);
+      }
     }
     HideTokens<R>(tokens.num_tokens, scores);
+  }
+
+ private:
+  // Packed queries take no more than three quarters of their place, of at least
+  // 128 bytes a row.
+  template <int R>
+  static HWY_INLINE float* ScalesOf(SimdScratch& scratch, int head,
+                                    int first_row) {
+    return static_cast<float*>(scratch.packed_queries(head, first_row)) +
+           R * scratch.query_stride() - kTileSums;
   }
 };
 

@@ -16,8 +16,10 @@ const SimdElementKernels* SimdE5M2();
 const SimdElementKernels* SimdInt8();
 
 // Whatever target Highway has chosen, since it has none for these: null unless
-// the processor has AVX-512 with dot products of bf16 (and the build can).
+// the processor has AVX-512 with dot products of bf16 and of 16-bit integers
+// (and the build can).
 const SimdElementKernels* SimdDotBF16();
+const SimdElementKernels* SimdDotInt8();
 
 }  // namespace paged
 

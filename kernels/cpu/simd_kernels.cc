@@ -18,6 +18,7 @@ SimdKernels ChosenKernels(int64_t target) {
           SimdE4M3(),
           SimdE5M2(),
           SimdInt8(),
+          nullptr,
           nullptr};
 }
 
@@ -26,11 +27,11 @@ SimdKernels ChosenKernels(int64_t target) {
 SimdKernels WithDots(const SimdKernels& best) {
   SimdKernels kernels;
   if ((hwy::SupportedTargets() & HWY_AVX3) == 0) return kernels;
-  if (const SimdElementKernels* dots = SimdDotBF16()) {
-    kernels = best;
-    kernels.target = "AVX3_BF16";
-    kernels.bf16_dot = dots;
-  }
+  if (SimdDotBF16() == nullptr) return kernels;
+  kernels = best;
+  kernels.target = "AVX3_DOT";
+  kernels.bf16_dot = SimdDotBF16();
+  kernels.int8_dot = SimdDotInt8();
   return kernels;
 }
 

@@ -38,9 +38,10 @@ struct SimdKernels {
   const SimdElementKernels* e4m3 = nullptr;
   const SimdElementKernels* e5m2 = nullptr;
   const SimdElementKernels* int8 = nullptr;
-  // Of bf16 caches where queries are bf16 as well, by dot products of pairs;
-  // null without an instruction for them.
+  // By dot products of pairs, null without instructions for them: of bf16
+  // caches where queries are bf16 as well, and of int8.
   const SimdElementKernels* bf16_dot = nullptr;
+  const SimdElementKernels* int8_dot = nullptr;
 
   const SimdElementKernels& of(ElementKind kind) const {
     switch (kind) {
@@ -62,6 +63,7 @@ struct SimdKernels {
 
   // What attends to caches of `kv` with queries of `query`.
   const SimdElementKernels& attending(ElementKind query, ElementKind kv) const {
+    if (kv == ElementKind::kInt8 && int8_dot != nullptr) return *int8_dot;
     const bool is_bf16 = query == ElementKind::kBF16 && kv == query;
     return is_bf16 && bf16_dot != nullptr ? *bf16_dot : of(kv);
   }

@@ -179,13 +179,13 @@ HWY_INLINE Floats Exp2(Floats x) {
 
 // Sums of four vectors within 128-bit blocks: lane i of a block is the sum of
 // that block of v[i].
-HWY_INLINE Floats SumsOfFour(const Floats* v) {
-  const FloatTag d;
-  const hn::Repartition<double, FloatTag> dd;
-  const Floats ab = hn::Add(hn::InterleaveLower(d, v[0], v[1]),
-                            hn::InterleaveUpper(d, v[0], v[1]));
-  const Floats cd = hn::Add(hn::InterleaveLower(d, v[2], v[3]),
-                            hn::InterleaveUpper(d, v[2], v[3]));
+template <class D>
+HWY_INLINE hn::Vec<D> SumsOfFour(D d, const hn::Vec<D>* v) {
+  const hn::Repartition<double, D> dd;
+  const auto ab = hn::Add(hn::InterleaveLower(d, v[0], v[1]),
+                          hn::InterleaveUpper(d, v[0], v[1]));
+  const auto cd = hn::Add(hn::InterleaveLower(d, v[2], v[3]),
+                          hn::InterleaveUpper(d, v[2], v[3]));
   const auto ab64 = hn::BitCast(dd, ab);
   const auto cd64 = hn::BitCast(dd, cd);
   return hn::Add(hn::BitCast(d, hn::InterleaveLower(dd, ab64, cd64)),
@@ -195,16 +195,16 @@ HWY_INLINE Floats SumsOfFour(const Floats* v) {
 // Sums of kLanes vectors: lane i of the result is the sum of a[i]'s lanes. Half
 // as many additions as lanes of all vectors, where one sum at a time takes a
 // whole vector's work for each step.
-HWY_INLINE Floats SumsOf(const Floats* a) {
-  const FloatTag d;
-  Floats quad[kLanes / 4];
-  for (int i = 0; i < kLanes / 4; ++i) quad[i] = SumsOfFour(a + 4 * i);
+template <class D>
+HWY_INLINE hn::Vec<D> SumsOf(D d, const hn::Vec<D>* a) {
+  hn::Vec<D> quad[kLanes / 4];
+  for (int i = 0; i < kLanes / 4; ++i) quad[i] = SumsOfFour(d, a + 4 * i);
 #if HWY_MAX_BYTES >= 64
   if constexpr (kLanes == 16) {
-    const Floats even = hn::Add(hn::ConcatLowerLower(d, quad[2], quad[0]),
-                                hn::ConcatUpperUpper(d, quad[2], quad[0]));
-    const Floats odd = hn::Add(hn::ConcatLowerLower(d, quad[3], quad[1]),
-                               hn::ConcatUpperUpper(d, quad[3], quad[1]));
+    const auto even = hn::Add(hn::ConcatLowerLower(d, quad[2], quad[0]),
+                              hn::ConcatUpperUpper(d, quad[2], quad[0]));
+    const auto odd = hn::Add(hn::ConcatLowerLower(d, quad[3], quad[1]),
+                             hn::ConcatUpperUpper(d, quad[3], quad[1]));
     return hn::OddEvenBlocks(hn::Add(odd, hn::SwapAdjacentBlocks(odd)),
                              hn::Add(even, hn::SwapAdjacentBlocks(even)));
   }

@@ -6,8 +6,8 @@
 namespace paged {
 namespace {
 
-int RoundUp(int dim, int multiple) {
-  return (dim + multiple - 1) / multiple * multiple;
+int RoundUp(int dim) {
+  return (dim + kRowPadding - 1) / kRowPadding * kRowPadding;
 }
 
 }  // namespace
@@ -16,8 +16,8 @@ void SimdScratch::Reset(int num_heads, int num_rows, int key_dim,
                         int value_dim) {
   num_heads_ = num_heads;
   num_rows_ = num_rows;
-  query_stride_ = RoundUp(key_dim, kQueryPadding);
-  value_stride_ = RoundUp(value_dim, kMaxSimdLanes);
+  query_stride_ = RoundUp(key_dim);
+  value_stride_ = RoundUp(value_dim);
   const auto rows = static_cast<std::size_t>(num_heads * num_rows);
   const auto query_floats = rows * static_cast<std::size_t>(query_stride_);
   const auto value_floats = rows * static_cast<std::size_t>(value_stride_);

@@ -10,13 +10,12 @@
 
 namespace paged {
 
-// Floats of the widest vector; rows are padded to a multiple of it, and start
-// at one.
+// Floats of the widest vector.
 inline constexpr int kMaxSimdLanes = 16;
 
-// Queries are padded to a multiple of this many floats: elements of 16 bits of
-// the widest vector.
-inline constexpr int kQueryPadding = 2 * kMaxSimdLanes;
+// Rows are padded to a multiple of this many floats, and start at one: elements
+// of 16 bits of the widest vector.
+inline constexpr int kRowPadding = 2 * kMaxSimdLanes;
 
 // Rows that are multiplied at once: a row count is cut into chunks of this
 // many, and one of the rest.

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "kernels/cpu/simd_kernels.h"
 #include "tests/support/decode_session.h"
 #include "tests/support/element.h"
 
@@ -36,9 +37,14 @@ struct Worst {
 }  // namespace
 
 Oracle OracleFor(BackendKind kind, const Problem& problem) {
-  return ComputeOracle(problem, kind == BackendKind::kCuda
-                                    ? WeightStorage::kElement
-                                    : WeightStorage::kFloat);
+  WeightStorage storage = WeightStorage::kFloat;
+  if (kind == BackendKind::kCuda) storage = WeightStorage::kElement;
+  const SimdKernels* simd = FindSimdKernels();
+  if (kind == BackendKind::kCpu && problem.spec.dtype == DType::kInt8 &&
+      simd != nullptr && simd->int8_dot != nullptr) {
+    storage = WeightStorage::kInteger;
+  }
+  return ComputeOracle(problem, storage);
 }
 
 ::testing::AssertionResult IsNear(const DecodeResult& result,

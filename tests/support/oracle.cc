@@ -18,6 +18,10 @@
 //             each token has a scale s_t of its values c_t, the weights may
 //             be those of codes, w_t s_t relative to the largest, with
 //             2^-25 max_t(w_t s_t) sum_t |c_t| / sum w
+//             As 16-bit integers, whose largest is L = 32767 (less for rows of
+//             more than 512, where sums would not fit): 0.51 / L of a row's
+//             largest query in each of its elements, and of the largest
+//             w_t s_t in each weight
 //   sink      so large that the share of everything else flushes to 0: 2^-126
 //             of A without the sink
 //   sums      over n tokens, over splits, times the values' scales: u (g(n) +
@@ -40,6 +44,12 @@ namespace {
 
 constexpr double kRoundoff = 0x1p-23;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Half of the step of a number whose largest is 1, as 16-bit integers of rows
+// of `head_dim`, and something for the product that makes it one.
+double IntegerRoundoff(int head_dim) {
+  return 0.51 / std::min(32767, (1 << 24) / (head_dim + 32));
+}
 
 double Growth(double n) { return std::min(n, 8.0 * std::sqrt(n)); }
 
@@ -94,16 +104,24 @@ Score ScoreOf(const Row& row, int position) {
   const double key_scale = problem.KeyScale(row.seq, position, KvHeadOf(row));
   double dot = 0.0;
   double magnitude = 0.0;
+  double key_sum = 0.0;
+  double largest_query = 0.0;
   for (int d = 0; d < spec.head_dim; ++d) {
     const double product = row.query[d] * (key[d] * key_scale);
     dot += product;
     magnitude += std::fabs(product);
+    key_sum += std::fabs(key[d] * key_scale);
+    largest_query = std::max(largest_query, std::fabs(row.query[d]));
   }
   double score = dot * row.scale;
   Score result{.value = 0.0,
                .magnitude = std::fabs(score),
                .dot_error = kRoundoff * row.scale * magnitude *
                             (Growth(spec.head_dim) + 4)};
+  if (row.storage == WeightStorage::kInteger) {
+    result.dot_error +=
+        IntegerRoundoff(spec.head_dim) * row.scale * largest_query * key_sum;
+  }
   if (spec.soft_cap > 0.0f) {
     score = spec.soft_cap * std::tanh(score / spec.soft_cap);
     result.magnitude = std::fabs(score);
@@ -199,6 +217,9 @@ void ComputeDim(const Row& row, const Scores& scores, int d, double* output,
     if (problem.spec.value_scales == ScaleGranularity::kToken) {
       absolute += 0x1p-25 * total_codes * largest_scaled / scores.sum;
     }
+  }
+  if (row.storage == WeightStorage::kInteger) {
+    absolute += IntegerRoundoff(1) * total_codes * largest_scaled / scores.sum;
   }
   // A sink so large that the weight of everything else flushes to zero.
   if (scores.unit > 0.0) {

@@ -11,8 +11,9 @@
 namespace paged::testing {
 
 // How the weights of the values are stored while they are multiplied: as
-// float32, or in the storage type, which is what tensor cores read.
-enum class WeightStorage { kFloat, kElement };
+// float32, in the storage type, which is what tensor cores read, or as 16-bit
+// integers, to which dot products of int8 caches round queries as well.
+enum class WeightStorage { kFloat, kElement, kInteger };
 
 // NaN where the exact result is NaN.
 struct Oracle {

@@ -27,9 +27,15 @@ struct Case {
   int splits = 1;
 };
 
+// What random numbers are multiplied by where they are stored.
+template <typename Kv>
+constexpr float kCodesPerUnit = 1.0f;
+template <>
+constexpr float kCodesPerUnit<Int8> = 60.0f;
+
 // Two sequences, three kv heads, blocks in reverse order. Vectors of exactly
 // the bytes in use, but for the unwritten slots of last blocks, which are NaN.
-template <typename Element>
+template <typename Element, typename Kv = Element>
 class Tensors {
  public:
   explicit Tensors(const Case& c) : c_(c) {
@@ -57,7 +63,8 @@ class Tensors {
     params_.max_context_len = kMaxLen;
     params_.num_row_tiles = (c.group - 1) / kMmaRows + 1;
     params_.num_splits = c.splits;
-    params_.scale_log2 = 1.5f / std::sqrt(static_cast<float>(c.key_dim));
+    params_.scale_log2 =
+        1.5f / std::sqrt(static_cast<float>(c.key_dim)) / kCodesPerUnit<Kv>;
     params_.rows_per_item = (c.group - 1) / params_.num_row_tiles + 1;
   }
 
@@ -80,11 +87,11 @@ class Tensors {
     for (Element element : stored) output.push_back(ToFloat(element));
   }
 
-  Element& key(int slot_in_seq, int kv_head, int d) {
+  Kv& key(int slot_in_seq, int kv_head, int d) {
     return keys_[Offset(slot_in_seq, kv_head, c_.key_dim) +
                  static_cast<std::size_t>(d)];
   }
-  Element& value(int slot_in_seq, int kv_head, int d) {
+  Kv& value(int slot_in_seq, int kv_head, int d) {
     return values_[Offset(slot_in_seq, kv_head, c_.value_dim) +
                    static_cast<std::size_t>(d)];
   }
@@ -102,7 +109,7 @@ class Tensors {
     const int64_t heads = int64_t{kNumKvHeads} * c_.group;
     return {data, heads * dim, heads * dim, dim};
   }
-  KvView Pool(const std::vector<Element>& pool, int dim) const {
+  KvView Pool(const std::vector<Kv>& pool, int dim) const {
     const int64_t slot = int64_t{kNumKvHeads} * dim;
     return {pool.data(), c_.block_size * slot, slot, dim};
   }
@@ -114,11 +121,11 @@ class Tensors {
         slot_in_seq % c_.block_size;
     return static_cast<std::size_t>((slot * kNumKvHeads + kv_head) * dim);
   }
-  std::vector<Element> MakePool(int num_blocks, int dim, uint32_t seed) const {
-    std::vector<Element> pool(
+  std::vector<Kv> MakePool(int num_blocks, int dim, uint32_t seed) const {
+    std::vector<Kv> pool(
         static_cast<std::size_t>(num_blocks * c_.block_size * kNumKvHeads) *
             static_cast<std::size_t>(dim),
-        FromFloat<Element>(kNaN));
+        FromFloat<Kv>(kNaN));
     const int max_blocks = num_blocks / 2;
     const int64_t slot_size = int64_t{kNumKvHeads} * dim;
     for (int seq = 0; seq < 2; ++seq) {
@@ -129,7 +136,7 @@ class Tensors {
             (block * c_.block_size + t % c_.block_size) * slot_size;
         for (int64_t i = first; i < first + slot_size; ++i) {
           pool[static_cast<std::size_t>(i)] =
-              FromFloat<Element>(HashUniform(seed, i));
+              FromFloat<Kv>(kCodesPerUnit<Kv> * HashUniform(seed, i));
         }
       }
     }
@@ -138,7 +145,8 @@ class Tensors {
 
   Case c_;
   std::vector<int32_t> table_;
-  std::vector<Element> keys_, values_, query_;
+  std::vector<Kv> keys_, values_;
+  std::vector<Element> query_;
   DecodeParams params_;
 };
 
@@ -148,12 +156,15 @@ template <>
 constexpr ElementKind kKindOf<Half> = ElementKind::kF16;
 template <>
 constexpr ElementKind kKindOf<BFloat16> = ElementKind::kBF16;
+template <>
+constexpr ElementKind kKindOf<Int8> = ElementKind::kInt8;
 
 // Runs both sets of kernels, and holds the vector ones against the others:
 // within `tolerance` of each value, NaN where they have NaN.
-template <typename Element>
-void ExpectAgree(const Case& c, Tensors<Element>& tensors, float tolerance) {
-  const DecodeElements elements{kKindOf<Element>, kKindOf<Element>};
+template <typename Element, typename Kv>
+void ExpectAgree(const Case& c, Tensors<Element, Kv>& tensors, float tolerance,
+                 float lse_tolerance = 1e-5f) {
+  const DecodeElements elements{kKindOf<Element>, kKindOf<Kv>};
   ThreadPool pool(2);
   std::vector<float> expected, expected_lse, output, lse;
   tensors.Fill(
@@ -181,7 +192,8 @@ void ExpectAgree(const Case& c, Tensors<Element>& tensors, float tolerance) {
           << i << ": " << output[i] << " and " << expected[i];
     }
     for (std::size_t i = 0; i < lse.size(); ++i) {
-      const float bound = 1e-5f * std::fmax(1.0f, std::fabs(expected_lse[i]));
+      const float bound =
+          lse_tolerance * std::fmax(1.0f, std::fabs(expected_lse[i]));
       ASSERT_TRUE(is_near(lse[i], expected_lse[i], bound))
           << i << ": " << lse[i] << " and " << expected_lse[i];
     }
@@ -223,6 +235,36 @@ void ExpectEveryTypeAgrees(const Case& c) {
   ExpectAgree<float>(c, 4e-6f);
   ExpectAgree<Half>(c, 0x1p-10f);
   ExpectAgree<BFloat16>(c, 0x1p-7f);
+}
+
+// Codes up to 120. Dot products of 16-bit integers: 2^-16 of the largest query
+// in each element, and of the largest weight in each.
+TEST(SimdDecodeTest, CodesAgreeWithTheScalarKernels) {
+  for (int group : {1, 2, 3, 4, 5, 6, 7, 8, 11}) {
+    for (int dim : {1, 7, 8, 15, 16, 24, 31, 33, 64, 80, 128, 600}) {
+      const Case c{.group = group,
+                   .key_dim = dim,
+                   .value_dim = dim,
+                   .splits = dim % 3 + 1};
+      SCOPED_TRACE(::testing::Message()
+                   << "group " << group << ", dim " << dim);
+      Tensors<float, Int8> tensors(c);
+      ExpectAgree(c, tensors, 0.01f, 1e-4f);
+    }
+  }
+}
+
+// What is small beside others of its row, or nothing at all, stays right.
+TEST(SimdDecodeTest, CodesAgreeForQueriesOfAnyMagnitude) {
+  const Case c{.group = 6, .key_dim = 40, .value_dim = 40};
+  for (float magnitude : {0.0f, 1e-42f, 1e-30f, 1e30f, kInf, kNaN}) {
+    Tensors<float, Int8> tensors(c);
+    for (int q_head = 6; q_head < 9; ++q_head) {
+      for (int d = 0; d < 40; ++d) tensors.query(q_head, d) *= magnitude;
+    }
+    SCOPED_TRACE(magnitude);
+    ExpectAgree(c, tensors, 0.01f, 1e-4f);
+  }
 }
 
 TEST(SimdDecodeTest, EveryGroupAgreesWithTheScalarKernels) {

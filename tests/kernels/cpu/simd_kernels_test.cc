@@ -37,11 +37,11 @@ TEST_F(SimdKernelsTest, TheBestSetIsTheFirst) {
   EXPECT_STREQ(FindSimdKernels()->target, AllSimdKernels().front().target);
 }
 
-// Dot products round queries that are not of their type, so that only those of
-// it may come to them.
-TEST_F(SimdKernelsTest, DotProductsServeTheirOwnTypeAlone) {
+// Dot products of bf16 would round other queries.
+TEST_F(SimdKernelsTest, DotProductsServeWhatTheyAreExactFor) {
   const SimdKernels* floats = FindSimdKernels(DotProducts::kNever);
   EXPECT_EQ(floats->bf16_dot, nullptr);
+  EXPECT_EQ(floats->int8_dot, nullptr);
   EXPECT_EQ(&floats->attending(ElementKind::kBF16, ElementKind::kBF16),
             floats->bf16);
   const SimdKernels* best = FindSimdKernels();
@@ -54,6 +54,10 @@ TEST_F(SimdKernelsTest, DotProductsServeTheirOwnTypeAlone) {
   }
   EXPECT_EQ(&best->attending(ElementKind::kBF16, ElementKind::kF16),
             floats->f16);
+  EXPECT_EQ(&best->attending(ElementKind::kF32, ElementKind::kInt8),
+            best->int8_dot);
+  EXPECT_EQ(&floats->attending(ElementKind::kF32, ElementKind::kInt8),
+            floats->int8);
 }
 
 TEST_F(SimdKernelsTest, PowersAreWithinTwoUlp) {
