@@ -153,15 +153,22 @@ mutant "slots do not start again with a block" $f 's/place = {place.logical_bloc
 f=kernels/cpu/simd_tile-inl.h
 mutant "sums keep their old maximum" $f 's/sum\[r \* T + t\] \*= keep;//'
 mutant "padding of a tile has a score" $f 's/to\[r \* T + t\] = -std::numeric_limits<float>::infinity();/to[r * T + t] = 0.0f;/'
+f=kernels/cpu/simd_values-inl.h
 mutant "the last values are lost" $f 's/if (at < tokens.dim) {/if (false) {/g'
 f=kernels/cpu/simd_attend-inl.h
 mutant "a scale of a token's value is lost (vectors)" $f 's/weights\[ScoreIndex<R>(r, t)\] \*= scale;/weights[ScoreIndex<R>(r, t)] *= 1.0f;/'
 if grep -qs avx512_bf16 /proc/cpuinfo; then
   f=kernels/cpu/simd_dot-inl.h
   mutant "rows share a query (dot products)" $f 's/r % kRowsOf<R> \* kSegmentDims<R>;/0;/'
-  mutant "tokens change places (dot products)" $f 's/permutex2var_pd(a, low, b)/permutex2var_pd(a, high, b)/'
+  mutant "tokens change places (dot products)" $f 's/hn::ConcatEven(d64, b, a)/hn::ConcatOdd(d64, b, a)/'
   mutant "the last dimensions are lost (dot products)" $f 's/for (; d < tokens.dim; d += kSegment, query/for (; d < 0; d += kSegment, query/'
   mutant "what lies behind a key is read (dot products)" $f 's/std::min(kSegment, tokens.dim - d)/kSegment/'
+  f=kernels/cpu/simd_dot_elements-inl.h
+  mutant "sums of long rows overflow (dot products)" $f 's/std::min(32767, (1 << 24) \/ dim)/32767/'
+  mutant "a NaN query is a number (dot products)" $f 's/           nan_or_zero;/           0.0f;/'
+  f=kernels/cpu/simd_dot_values-inl.h
+  mutant "weights are scaled for one token (dot products)" $f 's/distance < T; distance/distance < 1; distance/'
+  mutant "even and odd dimensions change places (dot products)" $f 's/half == 0 ? first : second/half == 1 ? first : second/'
   f=kernels/cpu/simd_kernels.h
   mutant "queries of floats are rounded to bf16" $f 's/query == ElementKind::kBF16 \&\& kv == query;/kv == ElementKind::kBF16;/'
 fi

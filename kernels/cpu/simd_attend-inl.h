@@ -19,9 +19,11 @@
 #include "kernels/core/visibility.h"
 #include "kernels/cpu/simd_kernels.h"
 #include "kernels/cpu/simd_ops-inl.h"
+#include "kernels/cpu/simd_rows-inl.h"
 #include "kernels/cpu/simd_scratch.h"
 #include "kernels/cpu/simd_tile-inl.h"
 #include "kernels/cpu/simd_turns-inl.h"
+#include "kernels/cpu/simd_values-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace paged {
@@ -199,38 +201,6 @@ void Attend(const DecodeParams& p, const WorkItem& item, int first_head,
     }
   }
   FoldLanes(scratch);
-}
-
-template <typename Element>
-void LoadRow(const void* from, int dim, float* to) {
-  const auto* elements = static_cast<const Element*>(from);
-  int d = 0;
-  for (; d + kLanes <= dim; d += kLanes) {
-    StoreFloats(LoadFloats(elements + d), to + d);
-  }
-  for (; d < dim; ++d) to[d] = ToFloat(elements[d]);
-}
-
-template <typename Element>
-void StoreRow(const float* from, float factor, int dim, void* to) {
-  auto* elements = static_cast<Element*>(to);
-  const Floats scale = hn::Set(FloatTag(), factor);
-  int d = 0;
-  for (; d + kLanes <= dim; d += kLanes) {
-    StoreFloats(hn::Mul(LoadFloats(from + d), scale), elements + d);
-  }
-  for (; d < dim; ++d) elements[d] = FromFloat<Element>(from[d] * factor);
-}
-
-inline void Exp2Row(const float* scores, int count, float* weights) {
-  int i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    StoreFloats(Exp2(LoadFloats(scores + i)), weights + i);
-  }
-  if (i == count) return;
-  HWY_ALIGN float lanes[kLanes];
-  StoreFloats(Exp2(LoadSome(scores + i, count - i)), lanes);
-  std::copy(lanes, lanes + (count - i), weights + i);
 }
 
 // Of what caches alone are stored as, nothing is written.

@@ -155,6 +155,7 @@ requires(sizeof(DotMath<Kv>) > 0) struct KeyMath<Kv> {
     auto* packed =
         static_cast<uint16_t*>(scratch.packed_queries(head, first_row));
     float* scales = ScalesOf<R>(scratch, head, first_row);
+    std::fill_n(scales, kTileSums, 0.0f);
     for (int r = 0; r < kRowsOf<R> * kQueryVectors<R>; ++r) {
       const float* query = scratch.query(head, first_row + std::min(r, R - 1));
       float factor = 0.0f;

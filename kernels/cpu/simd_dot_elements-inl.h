@@ -131,8 +131,8 @@ struct DotMath<Int8> {
     const float amax = hn::GetLane(hn::MaxOfLanes(FloatTag(), most));
     const float nan_or_zero = hn::GetLane(hn::SumOfLanes(FloatTag(), poison));
     if (amax == 0.0f && nan_or_zero == 0.0f) return 0.0f;
-    // Smaller ones lose digits of scores that are next to nothing.
-    return static_cast<float>(largest) / std::max(amax, 0x1p-100f) +
+    // Less than that has no quotient, and makes scores of next to nothing.
+    return static_cast<float>(largest) / std::max(amax, 0x1p-110f) +
            nan_or_zero;
   }
   static HWY_INLINE __m128i Narrow(__m256 query) {

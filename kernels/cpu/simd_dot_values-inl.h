@@ -23,6 +23,7 @@
 #include "kernels/cpu/simd_ops-inl.h"
 #include "kernels/cpu/simd_tile-inl.h"
 #include "kernels/cpu/simd_turns-inl.h"
+#include "kernels/cpu/simd_values-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace paged {
@@ -56,9 +57,9 @@ struct ValueMath<Int8> {
     const FloatTag d;
     const IntTag di;
     const int end = (num_tokens + T - 1) / T * kTileSums;
-    // As bits, in whose order infinity and NaN are the largest. Below this,
-    // values are lost in those of other steps.
-    Ints bits = hn::BitCast(di, hn::Set(d, 0x1p-100f));
+    // As bits, in whose order infinity and NaN are the largest. Less than this
+    // has no quotient, and is lost but for scales as small.
+    Ints bits = hn::BitCast(di, hn::Set(d, 0x1p-110f));
     for (int i = 0; i < end; i += kLanes) {
       bits = hn::Max(bits, hn::BitCast(di, hn::Abs(LoadFloats(weights + i))));
     }
@@ -82,13 +83,12 @@ struct ValueMath<Int8> {
     return _mm512_set1_epi32(pair);
   }
 
-  // Of 32 dimensions two vectors, of even and of odd ones; nothing but zeros of
-  // a token that does not exist.
+  // Of 32 dimensions two vectors, of even and of odd ones. Past the tokens the
+  // last of them has no weight.
   template <int X>
   static HWY_INLINE void Load(const TokenRows<Int8>& tokens, unsigned token,
                               int at, int count, Vector* value) {
     const uint32_t bits = FirstBits(count);
-    const bool is_pair = static_cast<int>(token) + 1 < tokens.num_tokens;
     const Int8* a = tokens.rows[token] + tokens.head_offset + at;
     const Int8* b = tokens.rows[token + 1] + tokens.head_offset + at;
     constexpr __mmask32 kOdd = 0xaaaaaaaa;
@@ -96,8 +96,8 @@ struct ValueMath<Int8> {
     for (int x = 0; x < X; x += 2) {
       const __m512i wide_a =
           _mm512_cvtepi8_epi16(_mm256_maskz_loadu_epi8(bits, a + x * kLanes));
-      const __m512i wide_b = _mm512_cvtepi8_epi16(
-          _mm256_maskz_loadu_epi8(is_pair ? bits : 0, b + x * kLanes));
+      const __m512i wide_b =
+          _mm512_cvtepi8_epi16(_mm256_maskz_loadu_epi8(bits, b + x * kLanes));
       value[x] =
           _mm512_mask_blend_epi16(kOdd, wide_a, _mm512_slli_epi32(wide_b, 16));
       value[x + 1] =

@@ -1,4 +1,4 @@
-// Some rows against the tokens of one tile: scores, weights, weighted values.
+// Some rows against the tokens of one tile: scores, and weights of them.
 //
 // A register tile holds up to kTileSums running sums: T tokens x R rows of
 // scores, or R rows x X vectors of values. Scores of a tile lie as their
@@ -204,109 +204,6 @@ HWY_INLINE void PushStep(int num_tokens, float* scores, float* max, float* sum,
       StoreFloats(weight, scores + i);
     }
     StoreFloats(total, sum + v);
-  }
-}
-
-// How weights and values are multiplied: kTokens tokens at once, and kSums
-// vectors of their values. A target may have another, as for KeyMath.
-template <typename Kv>
-struct ValueMath {
-  static constexpr int kTokens = 1;
-  static constexpr int kSums = 1;
-  using Vector = Floats;
-  using Sum = Floats;
-
-  // Weights in the form that WeightOf takes, in place.
-  template <int R>
-  static HWY_INLINE void PackWeights(int /*num_tokens*/, float* /*weights*/) {}
-  static HWY_INLINE Vector WeightAt(const float* weights, unsigned i) {
-    return hn::Set(FloatTag(), weights[i]);
-  }
-  // X vectors from dimension `at` on; of the last kSums only `count` dimensions
-  // exist.
-  template <int X>
-  static HWY_INLINE void Load(const TokenRows<Kv>& tokens, unsigned token,
-                              int at, int count, Vector* value) {
-    const Kv* row = tokens.rows[token] + tokens.head_offset + at;
-    HWY_UNROLL(8)
-    for (int x = 0; x < X; ++x) {
-      value[x] = count == kLanes ? LoadFloats(row + x * kLanes)
-                                 : LoadSome(row + x * kLanes, count);
-    }
-  }
-  static HWY_INLINE Sum Add(Vector weight, Vector value, Sum sum) {
-    return hn::MulAdd(weight, value, sum);
-  }
-  template <int X>
-  static HWY_INLINE void Begin(const float* values, Sum* sums) {
-    HWY_UNROLL(8)
-    for (int x = 0; x < X; ++x) sums[x] = LoadFloats(values + x * kLanes);
-  }
-  // `i` is the place of the row's first weight.
-  template <int R, int X>
-  static HWY_INLINE void End(const Sum* sums, const float* /*weights*/,
-                             int /*i*/, float* values) {
-    HWY_UNROLL(8)
-    for (int x = 0; x < X; ++x) StoreFloats(sums[x], values + x * kLanes);
-  }
-};
-
-// Adds weight * value to X vectors of R rows, from dimension `at` on; of the
-// last only `count` dimensions exist.
-template <int R, int X, typename Kv>
-HWY_INLINE void AddValues(const TokenRows<Kv>& tokens, const float* weights,
-                          int at, int count, float* values, int value_stride) {
-  using Math = ValueMath<Kv>;
-  constexpr int T = kTileOf<R>;
-  typename Math::Sum sums[R * X];
-  HWY_UNROLL(8)
-  for (int r = 0; r < R; ++r) {
-    Math::template Begin<X>(values + r * value_stride + at, sums + r * X);
-  }
-  const unsigned num_tokens = static_cast<unsigned>(tokens.num_tokens);
-  for (unsigned token = 0; token < num_tokens; token += Math::kTokens) {
-    const unsigned first = token / T * kTileSums + token % T;
-    FetchParts<Math::kTokens, X * kLanes>(tokens, static_cast<int>(token), at);
-    typename Math::Vector value[X];
-    Math::template Load<X>(tokens, token, at, count, value);
-    HWY_UNROLL(8)
-    for (int r = 0; r < R; ++r) {
-      const auto weight =
-          Math::WeightAt(weights, first + static_cast<unsigned>(r * T));
-      HWY_UNROLL(8)
-      for (int x = 0; x < X; ++x) {
-        sums[r * X + x] = Math::Add(weight, value[x], sums[r * X + x]);
-      }
-    }
-  }
-  HWY_UNROLL(8)
-  for (int r = 0; r < R; ++r) {
-    Math::template End<R, X>(sums + r * X, weights, r * T,
-                             values + r * value_stride + at);
-  }
-}
-
-template <int R, typename Kv>
-HWY_INLINE void AddStepValues(const TokenRows<Kv>& tokens, const float* weights,
-                              float* values, int value_stride) {
-  constexpr int X = kTileOf<R> < 8 ? kTileOf<R> : 8;
-  constexpr int kSums = ValueMath<Kv>::kSums;
-  constexpr int kDims = kSums * kLanes;
-  int at = 0;
-  for (; at + X * kLanes <= tokens.dim; at += X * kLanes) {
-    AddValues<R, X>(tokens, weights, at, kDims, values, value_stride);
-  }
-  if constexpr (X > 4) {
-    for (; at + 4 * kLanes <= tokens.dim; at += 4 * kLanes) {
-      AddValues<R, 4>(tokens, weights, at, kDims, values, value_stride);
-    }
-  }
-  for (; at + kDims <= tokens.dim; at += kDims) {
-    AddValues<R, kSums>(tokens, weights, at, kDims, values, value_stride);
-  }
-  if (at < tokens.dim) {
-    AddValues<R, kSums>(tokens, weights, at, tokens.dim - at, values,
-                        value_stride);
   }
 }
 

@@ -23,7 +23,7 @@
 //
 //     PAGED_CPU   auto: vector kernels where build and processor have them
 //                 float: the same, but products of floats alone, where auto
-//                 takes dot products of bf16 pairs (AVX-512 BF16)
+//                 takes dot products of bf16 and of integers (AVX-512)
 //                 scalar: their specification, one value at a time
 //
 // It is read once per backend; any other value makes Prepare and Run fail with
