@@ -48,6 +48,7 @@ struct ValueMath<Int8> {
   static constexpr int kSums = 2;
   using Vector = __m512i;
   using Sum = Ints;
+  using Weight = int16_t;
 
   // Leaves 16 bits a weight, and a row's unit of them in the lanes of the row
   // behind all tiles.
@@ -76,10 +77,9 @@ struct ValueMath<Int8> {
     StoreFloats(hn::MulAdd(most, hn::Set(d, 1.0f / kLargestWeight), poison),
                 weights + kUnits<R>);
   }
-  static HWY_INLINE Vector WeightAt(const float* weights, unsigned i) {
+  static HWY_INLINE Vector WeightAt(const Weight* weight) {
     int32_t pair;
-    std::memcpy(&pair, reinterpret_cast<const int16_t*>(weights) + i,
-                sizeof(pair));
+    std::memcpy(&pair, weight, sizeof(pair));
     return _mm512_set1_epi32(pair);
   }
 

@@ -25,11 +25,12 @@ struct ValueMath {
   using Vector = Floats;
   using Sum = Floats;
 
-  // Weights in the form that WeightOf takes, in place.
+  // Weights in the form that WeightAt takes, in place.
+  using Weight = float;
   template <int R>
   static HWY_INLINE void PackWeights(int /*num_tokens*/, float* /*weights*/) {}
-  static HWY_INLINE Vector WeightAt(const float* weights, unsigned i) {
-    return hn::Set(FloatTag(), weights[i]);
+  static HWY_INLINE Vector WeightAt(const Weight* weight) {
+    return hn::Set(FloatTag(), *weight);
   }
   // X vectors from dimension `at` on; of the last kSums only `count` dimensions
   // exist.
@@ -72,19 +73,20 @@ HWY_INLINE void AddValues(const TokenRows<Kv>& tokens, const float* weights,
   for (int r = 0; r < R; ++r) {
     Math::template Begin<X>(values + r * value_stride + at, sums + r * X);
   }
+  const auto* packed = reinterpret_cast<const typename Math::Weight*>(weights);
   const unsigned num_tokens = static_cast<unsigned>(tokens.num_tokens);
   for (unsigned token = 0; token < num_tokens; token += Math::kTokens) {
-    const unsigned first = token / T * kTileSums + token % T;
+    const typename Math::Weight* weight =
+        packed + token / T * kTileSums + token % T;
     FetchParts<Math::kTokens, X * kLanes>(tokens, static_cast<int>(token), at);
     typename Math::Vector value[X];
     Math::template Load<X>(tokens, token, at, count, value);
     HWY_UNROLL(8)
     for (int r = 0; r < R; ++r) {
-      const auto weight =
-          Math::WeightAt(weights, first + static_cast<unsigned>(r * T));
+      const typename Math::Vector w = Math::WeightAt(weight + r * T);
       HWY_UNROLL(8)
       for (int x = 0; x < X; ++x) {
-        sums[r * X + x] = Math::Add(weight, value[x], sums[r * X + x]);
+        sums[r * X + x] = Math::Add(w, value[x], sums[r * X + x]);
       }
     }
   }
