@@ -76,6 +76,14 @@ struct ProblemSpec {
   Values values = Values::kUniform;
   uint32_t seed = 1;        // of the content
   uint32_t table_seed = 1;  // of the order of blocks
+
+  int QLenOf(int seq) const {
+    return q_lens.empty() ? q_len : q_lens[static_cast<std::size_t>(seq)];
+  }
+  int ContentIdOf(int seq) const {
+    return content_ids.empty() ? seq
+                               : content_ids[static_cast<std::size_t>(seq)];
+  }
 };
 
 // Dense [context_len, num_kv_heads, dim], in the problem's dtype.
