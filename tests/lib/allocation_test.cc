@@ -8,6 +8,7 @@
 #include "paged/cpu_backend.h"
 #include "paged/decode.h"
 #include "paged/internal/lower.h"
+#include "paged/internal/schedule.h"
 #include "paged/plan.h"
 #include "tests/lib/shapes.h"
 
@@ -42,13 +43,24 @@ TEST(AllocationTest, TheCounterCounts) {
 }
 
 TEST(AllocationTest, PlanningDoesNotAllocate) {
-  const DecodeShape shapes[] = {
-      ShapeOf({1, 8, 4, 131072}), ShapeOf({64, 8, 4, 4096}),
-      ShapeOf({8, 4, 2, 1024}), ShapeOf({32, 1, 40, 777})};
+  DecodeShape ragged = ShapeOf({64, 8, 4, 131072});
+  ragged.expected_context_len = 3000;
+  ragged.lengths = LengthSpread::kRagged;
+  DecodeShape ruled = ShapeOf({4, 8, 8, 32768, 72});
+  ruled.q_len = 4;
+  ruled.window = 512;
+  const DecodeShape shapes[] = {ShapeOf({1, 8, 4, 131072}),
+                                ShapeOf({64, 8, 4, 4096}),
+                                ShapeOf({8, 4, 2, 1024}),
+                                ShapeOf({32, 1, 40, 777}),
+                                ragged,
+                                ruled};
   const DeviceProfile profiles[] = {H200Profile(), Rtx3090Profile(),
                                     CpuProfile(4)};
-  const DecodeOptions options[] = {
-      {}, {.splits = 7}, {.variant = Variant::kV1}};
+  const DecodeOptions options[] = {{},
+                                   {.splits = 7},
+                                   {.variant = Variant::kV1},
+                                   {.partition = Partition::kChunks}};
   bool all_ok = true;
   const int before = num_allocations;
   for (const DecodeShape& shape : shapes) {
@@ -62,23 +74,40 @@ TEST(AllocationTest, PlanningDoesNotAllocate) {
   EXPECT_TRUE(all_ok);
 }
 
+// Each ending of a run on a GPU, and chunks with a schedule of the run's own
+// and with one that layers share.
 TEST(AllocationTest, LoweringDoesNotAllocate) {
   alignas(256) static char memory[256];
   DecodeArgs args{.shape = ShapeOf({8, 4, 2, 1024})};
   args.query = args.key_cache = args.value_cache = memory;
   args.output = memory;
   args.block_tables = args.context_lens = reinterpret_cast<int32_t*>(memory);
-  const DecodePlan plan =
-      MakePlan(ValidateShape(args.shape).value(), H200Profile(), {.splits = 3})
-          .value();
-  const RunContext context{
-      .stream = nullptr,
-      .workspace = {.data = memory, .bytes = plan.workspace_bytes},
-      .schedule = nullptr};
-  const int before = num_allocations;
-  const bool ok = internal::Lower(plan, args, H200Profile(), context).ok();
-  EXPECT_EQ(num_allocations, before);
-  EXPECT_TRUE(ok);
+  const DeviceProfile profile = H200Profile();
+  for (const DecodeOptions& options :
+       {DecodeOptions{.variant = Variant::kV1},
+        DecodeOptions{.splits = 3, .reduction = Reduction::kSecondPass},
+        DecodeOptions{.splits = 3, .reduction = Reduction::kCluster},
+        DecodeOptions{.splits = 3, .reduction = Reduction::kLastCta},
+        DecodeOptions{.partition = Partition::kChunks}}) {
+    const DecodePlan plan =
+        MakePlan(ValidateShape(args.shape).value(), profile, options).value();
+    Schedule schedule{.data = memory, .bytes = plan.schedule_bytes};
+    RunContext context{
+        .stream = nullptr,
+        .workspace = {.data = memory, .bytes = plan.workspace_bytes},
+        .schedule = nullptr};
+    const int before = num_allocations;
+    bool all_ok = internal::Lower(plan, args, profile, context).ok();
+    if (plan.partition == Partition::kChunks) {
+      all_ok &=
+          internal::LowerSchedule(plan, args.context_lens, profile, schedule)
+              .ok();
+      context.schedule = &schedule;
+      all_ok &= internal::Lower(plan, args, profile, context).ok();
+    }
+    EXPECT_EQ(num_allocations, before) << ToString(plan);
+    EXPECT_TRUE(all_ok) << ToString(plan);
+  }
 }
 
 // Scratch grows with the first run of a shape, and stays.
