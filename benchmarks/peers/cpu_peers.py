@@ -11,7 +11,8 @@ peers of a shape and right after them, and its better median counts; a peer's is
 the median of its rounds. Where the two are more than a tenth apart the shape is
 measured again, three times at most, and the calmest attempt counts. Ratios are
 the peer's time over ours: above 1, ours is faster. A peer stores what its name
-says; fp32 reads twice the bytes.
+says; fp32 reads twice the bytes. --out keeps the rows that the file has of other
+shapes, as long as they are of the same kernels, packages and threads.
 
 Errors are distances from float64 in relative L2, largest of the rows that were
 looked at; ours as measured, in fp16, and with fp32 queries and outputs, as fp32
@@ -113,6 +114,7 @@ def measure_peer(name, problem, threads):
 
 def measure_shape(shape_name, args):
     shape = parse_shape(shape_name)
+    load = os.getloadavg()
     name = row_name(shape_name, SHAPES[shape_name], args.threads)
     before, context = measure_ours(args.cpu_decode_benchmark, name)
     problem = cpu_problem.make_problem(shape)
@@ -127,6 +129,8 @@ def measure_shape(shape_name, args):
         if outcome.is_timed:
             rows[peer]["time_over_ours"] = outcome.time_us / ours
     return {"name": name, "title": shape.title,
+            "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "load_average_before": load, "load_average_after": os.getloadavg(),
             "paged": {"time_us": ours, "before_us": before["time_us"],
                       "after_us": after["time_us"],
                       "gb_per_s": shape.kv_bytes / ours * 1e-3,
@@ -164,19 +168,23 @@ def version_of(package):
         return None
 
 
-def record_of(lines, context, threads, load_before):
-    """`context` is that of our own record."""
-    keys = ("device", "instruction_set", "commit", "kernels_core", "kernels_cpu")
-    return {"context": {
-        "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        **{key: context.get(key, "") for key in keys},
+def record_of(lines, ours, threads, old):
+    """`ours` is the context of our own record, `old` a record or None."""
+    keys = ("device", "instruction_set", "kernels_core", "kernels_cpu")
+    context = {
+        **{key: ours.get(key, "") for key in keys},
         "python": platform.python_version(), "threads": threads,
-        "load_average_before": load_before,
-        "load_average_after": os.getloadavg(),
         "versions": {**{package: version_of(package) for package in
                         ("torch", "onnxruntime", "openvino")},
-                     "ggml": ggml_title()}},
-        "rows": lines}
+                     "ggml": ggml_title()}}
+    rows = {line["name"]: {**line, "commit": ours.get("commit", "")}
+            for line in lines}
+    if old and old["context"] == context:
+        rows = {**{row["name"]: row for row in old["rows"]}, **rows}
+    order = [row_name(name, cache, threads) for name, cache in SHAPES.items()]
+    return {"context": context,
+            "rows": sorted(rows.values(),
+                           key=lambda row: order.index(row["name"]))}
 
 
 def parse_args():
@@ -203,7 +211,9 @@ def main():
     if args.list:
         print(*chosen, sep="\n")
         return
-    load = os.getloadavg()
+    old = None
+    if args.out and args.out.exists():
+        old = json.loads(args.out.read_text(encoding="utf-8"))
     lines = []
     for name in chosen:
         print(name, file=sys.stderr)
@@ -211,7 +221,7 @@ def main():
         lines.append(line)
         if args.out:  # after each shape: what is stopped keeps what there is
             args.out.write_text(
-                json.dumps(record_of(lines, context, args.threads, load),
+                json.dumps(record_of(lines, context, args.threads, old),
                            indent=2) + "\n", encoding="utf-8")
     print(cpu_peer_table.table_of(lines))
     print(*cpu_peer_table.errors_of(lines), *cpu_peer_table.reasons_of(lines),

@@ -163,6 +163,20 @@ class CpuPeersTest(unittest.TestCase):
         self.assertEqual(attempts((9.0, 18.0), (8.0, 8.1)), (8.0, 2))
         self.assertEqual(attempts((9.0, 18.0), (7.0, 9.0), (8.0, 16.0)), (7.0, 3))
 
+    def test_a_record_keeps_rows_of_other_shapes_of_the_same_kernels_alone(self):
+        names = [cpu_peers.row_name(name, cache, 2)
+                 for name, cache in cpu_peers.SHAPES.items()]
+        ours = {"kernels_cpu": "a", "commit": "new"}
+        old = cpu_peers.record_of([{"name": name, "date": "then"} for name in
+                                   names[:2]], ours, 2, None)
+        line = {"name": names[0], "date": "now"}
+        dates = lambda record: [(row["name"], row["date"])
+                                for row in record["rows"]]
+        kept = cpu_peers.record_of([line], ours, 2, old)
+        self.assertEqual(dates(kept), [(names[0], "now"), (names[1], "then")])
+        other = cpu_peers.record_of([line], {**ours, "kernels_cpu": "b"}, 2, old)
+        self.assertEqual(dates(other), [(names[0], "now")])
+
     def test_every_shape_is_a_row_of_ours(self):
         source = (ROOT / "benchmarks/cpu/decode_cases.cc").read_text(encoding="utf-8")
         for name in cpu_peers.SHAPES:
