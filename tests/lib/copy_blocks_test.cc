@@ -22,14 +22,18 @@ INSTANTIATE_TEST_SUITE_P(
     Cpu, CopyBlocksTest,
     ::testing::Values(BackendCase{BackendKind::kCpu, DType::kF16},
                       BackendCase{BackendKind::kCpu, DType::kBF16},
-                      BackendCase{BackendKind::kCpu, DType::kF32}),
+                      BackendCase{BackendKind::kCpu, DType::kF32},
+                      BackendCase{BackendKind::kCpu, DType::kFp8E4M3},
+                      BackendCase{BackendKind::kCpu, DType::kInt8}),
     CaseName);
 // Copying moves bytes, so CUDA serves fp32 as well.
 INSTANTIATE_TEST_SUITE_P(
     Cuda, CopyBlocksTest,
     ::testing::Values(BackendCase{BackendKind::kCuda, DType::kF16},
                       BackendCase{BackendKind::kCuda, DType::kBF16},
-                      BackendCase{BackendKind::kCuda, DType::kF32}),
+                      BackendCase{BackendKind::kCuda, DType::kF32},
+                      BackendCase{BackendKind::kCuda, DType::kFp8E4M3},
+                      BackendCase{BackendKind::kCuda, DType::kInt8}),
     CaseName);
 
 struct CopySpec {

@@ -3,6 +3,7 @@
 #ifndef PAGED_LIB_PAGED_INTERNAL_BLOCK_MANAGER_STATE_H_
 #define PAGED_LIB_PAGED_INTERNAL_BLOCK_MANAGER_STATE_H_
 
+#include <cstddef>
 #include <cstdint>
 
 #include "absl/status/status.h"
@@ -115,6 +116,24 @@ struct BlockManagerAccess {
   }
   static BlockManagerState& State(BlockManager& manager) {
     return *manager.state_;
+  }
+  static HugePageVector<uint32_t>& BlockStates(BlockManagerState& state) {
+    return state.pool.states_;
+  }
+  static HugePageVector<int32_t>& FreeStack(BlockManagerState& state) {
+    return state.pool.free_;
+  }
+  static int64_t& NumFree(BlockManagerState& state) {
+    return state.pool.num_free_;
+  }
+  static int64_t& NumIdle(BlockManagerState& state) {
+    return state.pool.num_idle_;
+  }
+  static int64_t& NumIndexed(BlockManagerState& state) {
+    return state.index.size_;
+  }
+  static std::size_t& NumClosed(BlockManagerState& state) {
+    return state.sequences.num_closed_;
   }
 };
 

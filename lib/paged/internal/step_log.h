@@ -68,6 +68,7 @@ class EventLog {
 
   bool enabled() const { return !events_.empty(); }
   bool has_rows() const { return has_rows_; }
+  std::size_t num_kept() const { return end_ - begin_; }
   int64_t num_dropped() const { return num_dropped_; }
 
   void Add(const BlockEvent& event) {

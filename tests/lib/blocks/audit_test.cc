@@ -12,7 +12,7 @@
 namespace paged::testing {
 namespace {
 
-using internal::BlockManagerAccess;
+using Access = internal::BlockManagerAccess;
 using internal::BlockManagerState;
 
 struct Damage {
@@ -78,13 +78,24 @@ TEST(AuditTest, SeesWhatIsBroken) {
          const BlockCopy copy = s.steps.copies(s.steps.building())[0];
          s.steps.AddCopy({copy.destination, 30});
        }},
+      {"is held and quarantined",
+       [](auto& s) {
+         Access::BlockStates(s)[1] |= internal::PoolLists::kQuarantined;
+       }},
+      {"free list names block 0", [](auto& s) { Access::FreeStack(s)[0] = 0; }},
+      {"is on 2 lists",
+       [](auto& s) { Access::FreeStack(s)[0] = Access::FreeStack(s)[1]; }},
+      {"is on 0 lists", [](auto& s) { --Access::NumFree(s); }},
+      {"cached list has", [](auto& s) { ++Access::NumIdle(s); }},
+      {"entries", [](auto& s) { ++Access::NumIndexed(s); }},
+      {"rows are open", [](auto& s) { --Access::NumClosed(s); }},
       {"two copies",
        [](auto& s) { s.steps.AddCopy(s.steps.copies(s.steps.building())[0]); }},
   };
   EXPECT_TRUE(Make().Audit().ok()) << Make().Audit();
   for (const Damage& damage : damages) {
     BlockManager manager = Make();
-    damage.apply(BlockManagerAccess::State(manager));
+    damage.apply(Access::State(manager));
     const absl::Status status = manager.Audit();
     EXPECT_EQ(status.code(), absl::StatusCode::kInternal) << damage.message;
     EXPECT_THAT(std::string(status.message()),

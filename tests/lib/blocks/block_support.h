@@ -6,12 +6,9 @@
 #include <vector>
 
 #include "paged/block_manager.h"
+#include "tests/lib/blocks/snapshot.h"
 
 namespace paged::testing {
-
-// Everything that a call could change: two managers with the same snapshot
-// answer every later call alike.
-std::vector<uint64_t> SnapshotOf(BlockManager& manager);
 
 // Tokens 1000 * seed, 1000 * seed + 1, ... and their digests.
 struct Prompt {

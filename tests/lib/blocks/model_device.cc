@@ -98,8 +98,13 @@ void ModelWalk::Submit() {
     }
     predicted = naive_->Submit();
   }
-  const absl::StatusOr<SubmittedStep> submitted = manager_->SubmitStep();
-  if (!Agree("Submit", predicted, submitted.status())) return;
+  absl::StatusOr<SubmittedStep> submitted;
+  if (!Agree("Submit", predicted, [&] {
+        submitted = manager_->SubmitStep();
+        return submitted.status();
+      })) {
+    return;
+  }
   submitted_ = submitted->id;
   std::vector<DeviceStep> steps = BuildStep(*submitted);
   for (int queue = 0; queue < FakeDevice::kNumQueues; ++queue) {
@@ -120,12 +125,13 @@ void ModelWalk::Retire() {
   // Of what has run, one step, or all.
   const uint64_t done = std::min(device_.last_run(0), device_.last_run(1));
   if (Random(16) == 0 && done <= retired_) {
-    Agree("Retire twice", false, manager_->RetireStep(retired_));
+    Agree("Retire twice", false,
+          [&] { return manager_->RetireStep(retired_); });
   }
   if (done <= retired_) return;
   const uint64_t step = retired_ + 1 + Random(done - retired_);
   if (naive_ != nullptr) naive_->Retire(step);
-  Agree("Retire", true, manager_->RetireStep(step));
+  Agree("Retire", true, [&] { return manager_->RetireStep(step); });
   retired_ = step;
   for (const auto& sequence : open_) {
     while (!sequence->marks.empty() && sequence->marks.front().first <= step) {

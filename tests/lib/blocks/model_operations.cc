@@ -30,8 +30,11 @@ void ModelWalk::Open() {
     predicted =
         naive_->Open(*sequence, request.lookahead_tokens, &predicted_hits);
   }
-  const absl::StatusOr<OpenedSequence> opened = manager_->Open(request);
-  if (!Agree("Open", predicted, opened.status())) {
+  absl::StatusOr<OpenedSequence> opened;
+  if (!Agree("Open", predicted, [&] {
+        opened = manager_->Open(request);
+        return opened.status();
+      })) {
     if (admitted) Fail("CanAdmit promised what Open refused");
     return;
   }
@@ -61,9 +64,13 @@ void ModelWalk::OpenStream() {
                     .max_chunk = 1 + static_cast<int64_t>(Random(4))};
   std::optional<bool> predicted;
   if (naive_ != nullptr) predicted = naive_->OpenStream(*stream);
-  const absl::StatusOr<SequenceHandle> handle =
-      manager_->OpenStream(stream->stream);
-  if (!Agree("OpenStream", predicted, handle.status())) return;
+  absl::StatusOr<SequenceHandle> handle;
+  if (!Agree("OpenStream", predicted, [&] {
+        handle = manager_->OpenStream(stream->stream);
+        return handle.status();
+      })) {
+    return;
+  }
   stream->handle = *handle;
   CompareRow(*stream);
   open_.push_back(std::move(stream));
@@ -84,8 +91,9 @@ void ModelWalk::Append() {
   const bool can = manager_->CanAppend(sequence->handle, num_tokens);
   std::optional<bool> predicted;
   if (naive_ != nullptr) predicted = naive_->Append(*sequence, num_tokens);
-  const bool ok = Agree("Append", predicted,
-                        manager_->Append(sequence->handle, num_tokens));
+  const bool ok = Agree("Append", predicted, [&] {
+    return manager_->Append(sequence->handle, num_tokens);
+  });
   if (can != ok) Fail("CanAppend and Append disagree");
   while (queue_of_copy_.size() < manager_->copies().size()) {
     queue_of_copy_.push_back(sequence->queue);
@@ -110,8 +118,13 @@ void ModelWalk::Fork() {
   auto child = std::make_unique<Sequence>();
   std::optional<bool> predicted;
   if (naive_ != nullptr) predicted = naive_->Fork(*parent, *child);
-  const absl::StatusOr<SequenceHandle> handle = manager_->Fork(parent->handle);
-  if (!Agree("Fork", predicted, handle.status())) return;
+  absl::StatusOr<SequenceHandle> handle;
+  if (!Agree("Fork", predicted, [&] {
+        handle = manager_->Fork(parent->handle);
+        return handle.status();
+      })) {
+    return;
+  }
   if (naive_ == nullptr) *child = *parent;
   child->handle = *handle;
   CompareRow(*child);
@@ -132,10 +145,10 @@ void ModelWalk::Cut() {
                            : naive_->Cut(*sequence, length,
                                          trims ? 0 : sequence->computed));
   }
-  const absl::Status status =
-      trims ? manager_->TrimTo(sequence->handle, length)
-            : manager_->RollbackTo(sequence->handle, length);
-  if (Agree("Cut", predicted, status)) {
+  if (Agree("Cut", predicted, [&] {
+        return trims ? manager_->TrimTo(sequence->handle, length)
+                     : manager_->RollbackTo(sequence->handle, length);
+      })) {
     if (is_stream) {
       sequence->chunk_begin = std::min(sequence->chunk_begin, length);
     }
@@ -155,7 +168,8 @@ void ModelWalk::Slide() {
   if (naive_ != nullptr) {
     naive_->Slide(*sequence, window, sink);
   }
-  Agree("Slide", true, manager_->Slide(sequence->handle, window, sink));
+  Agree("Slide", true,
+        [&] { return manager_->Slide(sequence->handle, window, sink); });
   CompareRow(*sequence);
 }
 
@@ -171,8 +185,10 @@ void ModelWalk::Commit() {
       known - static_cast<int64_t>(Random(
                   static_cast<uint64_t>(known - sequence->computed) + 1));
   if (naive_ != nullptr) naive_->Commit(*sequence, num_computed);
-  Agree("Commit", true,
-        manager_->Commit(sequence->handle, num_computed, PrefixOf(*sequence)));
+  Agree("Commit", true, [&] {
+    return manager_->Commit(sequence->handle, num_computed,
+                            PrefixOf(*sequence));
+  });
   sequence->computed = num_computed;
 }
 
@@ -184,8 +200,13 @@ void ModelWalk::Pin() {
   const auto num_blocks = static_cast<int64_t>(like->digests.size());
   std::optional<bool> predicted;
   if (naive_ != nullptr) predicted = naive_->Pin(*like, num_blocks, *pin);
-  const absl::StatusOr<PinnedPrefix> pinned = manager_->Pin(PrefixOf(*like));
-  if (!Agree("Pin", predicted, pinned.status())) return;
+  absl::StatusOr<PinnedPrefix> pinned;
+  if (!Agree("Pin", predicted, [&] {
+        pinned = manager_->Pin(PrefixOf(*like));
+        return pinned.status();
+      })) {
+    return;
+  }
   pin->handle = pinned->handle;
   CompareRow(*pin);
   open_.push_back(std::move(pin));
@@ -194,10 +215,11 @@ void ModelWalk::Pin() {
 void ModelWalk::Release(std::size_t at) {
   Sequence& sequence = *open_[at];
   if (naive_ != nullptr) naive_->Release(sequence);
-  Agree("Release", true,
-        sequence.kind == Kind::kPin
-            ? manager_->Unpin(sequence.handle)
-            : manager_->Release(sequence.handle).status());
+  Agree("Release", true, [&] {
+    return sequence.kind == Kind::kPin
+               ? manager_->Unpin(sequence.handle)
+               : manager_->Release(sequence.handle).status();
+  });
   if (stale_.size() < 64) stale_.push_back(sequence.handle);
   stale_[Random(stale_.size())] = sequence.handle;
   open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(at));
@@ -212,9 +234,12 @@ void ModelWalk::Reset() {
 void ModelWalk::UseStaleHandle() {
   if (stale_.empty()) return;
   const SequenceHandle handle = stale_[Random(stale_.size())];
-  Agree("Append to what was released", false, manager_->Append(handle, 1));
-  Agree("Release twice", false, manager_->Release(handle).status());
-  Agree("Fork of what was released", false, manager_->Fork(handle).status());
+  Agree("Append to what was released", false,
+        [&] { return manager_->Append(handle, 1); });
+  Agree("Release twice", false,
+        [&] { return manager_->Release(handle).status(); });
+  Agree("Fork of what was released", false,
+        [&] { return manager_->Fork(handle).status(); });
 }
 
 }  // namespace paged::testing

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "paged/internal/block_manager_state.h"
+#include "tests/lib/blocks/snapshot.h"
 
 namespace paged::testing {
 
@@ -67,13 +68,21 @@ void ModelWalk::Fail(const std::string& what) {
 }
 
 bool ModelWalk::Agree(const char* what, std::optional<bool> predicted,
-                      const absl::Status& status) {
+                      const std::function<absl::Status()>& call) {
+  std::vector<uint64_t> before;
+  if (predicted != true) before = SnapshotOf(*manager_);
+  const absl::Status status = call();
   if (predicted.has_value() && *predicted != status.ok()) {
     Fail(absl::StrCat(what, " should ", *predicted ? "succeed" : "fail", ": ",
                       status.ToString()));
   }
-  if (!status.ok()) ++num_refused_;
-  return status.ok();
+  if (status.ok()) return true;
+  ++num_refused_;
+  if (predicted != true && SnapshotOf(*manager_) != before) {
+    Fail(absl::StrCat(what,
+                      " failed and changed something: ", status.ToString()));
+  }
+  return false;
 }
 
 ModelWalk::Sequence* ModelWalk::Pick(Kind kind) {

@@ -77,9 +77,10 @@ class ModelWalk {
   std::vector<DeviceStep> BuildStep(const SubmittedStep& submitted);
 
   void Fail(const std::string& what);
-  // Compares success with the prediction; returns whether it was success.
+  // Compares success with the prediction, and, where it fails, the manager with
+  // what it was before; returns whether it was success.
   bool Agree(const char* what, std::optional<bool> predicted,
-             const absl::Status& status);
+             const std::function<absl::Status()>& call);
   void CompareRow(const Sequence& sequence);
   void CompareCounts();
   void CheckAll();

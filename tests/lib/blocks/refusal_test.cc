@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr BlockManagerOptions kOptions = {.num_blocks = 15,
+constexpr BlockManagerOptions kOptions = {.num_blocks = 17,
                                           .block_size = 4,
                                           .max_seqs = 6,
                                           .max_blocks_per_seq = 12,
@@ -45,7 +45,7 @@ TEST(RefusalTest, OptionsOutOfRangeAreNamed) {
   options.max_blocks_per_seq = 1 << 20;
   EXPECT_THAT(refused(options), HasSubstr("max_seqs * max_blocks_per_seq"));
   options = kOptions;
-  options.watermark_blocks = 16;
+  options.watermark_blocks = 17;
   EXPECT_THAT(refused(options), HasSubstr("watermark_blocks"));
   options = kOptions;
   options.max_steps_in_flight = 0;
@@ -63,9 +63,17 @@ struct Scene {
   SequenceHandle stream =
       manager.OpenStream({.window = 3, .sink = 1, .max_chunk = 2}).value();
   SequenceHandle pin = manager.Pin(prompt.prefix()).value().handle;
+  SequenceHandle slid = Slid();
   SequenceHandle released = Released();
   SequenceHandle foreign = other.Open({.num_tokens = 1}).value().handle;
 
+  // Block 1 of three is gone.
+  SequenceHandle Slid() {
+    const SequenceHandle handle =
+        manager.Open({.num_tokens = 9}).value().handle;
+    EXPECT_TRUE(manager.Slide(handle, 2, 4).ok());
+    return handle;
+  }
   SequenceHandle Released() {
     const SequenceHandle handle =
         manager.Open({.num_tokens = 1}).value().handle;
@@ -107,6 +115,17 @@ TEST(RefusalTest, HandlesThatNameNothingAreNotFound) {
       [](Scene& s, H h) {
         std::vector<int32_t> out(64);
         return s.manager.DenseTable({{s.sequence, h}}, 12, absl::MakeSpan(out));
+      },
+      [](Scene& s, H h) {
+        std::vector<int32_t> out(2);
+        return s.manager.ContextLens({{s.sequence, h}}, absl::MakeSpan(out));
+      },
+      [](Scene& s, H h) {
+        std::vector<int32_t> indptr(3), indices(64), last(2);
+        return s.manager
+            .CsrTable({{s.sequence, h}}, absl::MakeSpan(indptr),
+                      absl::MakeSpan(indices), absl::MakeSpan(last))
+            .status();
       }};
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const std::string name = "call " + std::to_string(i);
@@ -197,6 +216,30 @@ TEST(RefusalTest, BadCountsAndKindsAreRefused) {
        [](Scene& s) { return s.manager.Slide(s.sequence, 0, 0); }},
       {"Slide sink -1", kInvalid,
        [](Scene& s) { return s.manager.Slide(s.sequence, 1, -1); }},
+      {"Slide with another sink", kInvalid,
+       [](Scene& s) { return s.manager.Slide(s.slid, 1, 5); }},
+      {"Rollback into what was slid away", kRange,
+       [](Scene& s) { return s.manager.RollbackTo(s.slid, 7); }},
+      {"Trim into what was slid away", kRange,
+       [](Scene& s) { return s.manager.TrimTo(s.slid, 7); }},
+      {"Position that was slid away", kRange,
+       [](Scene& s) { return s.manager.SlotOf(s.slid, 5).status(); }},
+      {"Slide a pin", kKind,
+       [](Scene& s) { return s.manager.Slide(s.pin, 1, 0); }},
+      {"Trim a pin", kKind,
+       [](Scene& s) { return s.manager.TrimTo(s.pin, 0); }},
+      {"Commit a pin", kKind,
+       [](Scene& s) { return s.manager.Commit(s.pin, 8, {}); }},
+      {"Unpin a stream", kKind,
+       [](Scene& s) { return s.manager.Unpin(s.stream); }},
+      {"Commit digests without tokens", kInvalid,
+       [](Scene& s) {
+         return s.manager.Commit(s.sequence, 9, {.digests = s.prompt.digests});
+       }},
+      {"Pin digests without tokens", kInvalid,
+       [](Scene& s) {
+         return s.manager.Pin({.digests = s.prompt.digests}).status();
+       }},
       {"Slide a stream", kKind,
        [](Scene& s) { return s.manager.Slide(s.stream, 1, 0); }},
       {"Release a pin", kKind,

@@ -17,7 +17,8 @@ constexpr int64_t kBlocks = 400;  // that each operation is about
 
 // The least of many rounds, which a busy machine does not lengthen.
 struct LeastTimes {
-  double append = 1e9, release = 1e9, fork = 1e9, evict = 1e9, probe = 1e9;
+  double append = 1e9, release = 1e9, fork = 1e9;
+  double evict = 1e9, commit = 1e9, probe = 1e9, adopt = 1e9;
 };
 
 template <typename Call>
@@ -37,13 +38,12 @@ std::vector<BlockDigest> RandomDigests(std::mt19937_64& random) {
   return digests;
 }
 
-LeastTimes Measure(int64_t num_blocks) {
+void Measure(int64_t num_blocks, LeastTimes& least) {
   std::mt19937_64 random(1);
   BlockManager manager = BlockManager::Create({.num_blocks = num_blocks,
                                                .max_seqs = 4,
                                                .max_blocks_per_seq = kBlocks})
                              .value();
-  LeastTimes least;
   for (int round = 0; round < 300; ++round) {
     const SequenceHandle handle =
         manager.Open({.num_tokens = 1}).value().handle;
@@ -71,28 +71,49 @@ LeastTimes Measure(int64_t num_blocks) {
       handle = manager.Open({.num_tokens = kBlocks * kSize}).value().handle;
     });
     const std::vector<BlockDigest> digests = RandomDigests(random);
-    EXPECT_TRUE(
-        manager.Commit(handle, kBlocks * kSize, {.digests = digests}).ok());
-    EXPECT_TRUE(manager.Release(handle).ok());
-    Time(least.probe, [&] {
-      EXPECT_EQ(manager
-                    .Probe({.num_tokens = kBlocks * kSize + 1 - kSize,
-                            .prefix = {.digests = digests}})
-                    ->cached_blocks,
-                kBlocks - 1);
+    Time(least.commit, [&] {
+      EXPECT_TRUE(
+          manager.Commit(handle, kBlocks * kSize, {.digests = digests}).ok());
     });
+    EXPECT_TRUE(manager.Release(handle).ok());
+    const SequenceRequest cached{.num_tokens = kBlocks * kSize + 1 - kSize,
+                                 .prefix = {.digests = digests}};
+    Time(least.probe,
+         [&] { EXPECT_EQ(manager.Probe(cached)->cached_blocks, kBlocks - 1); });
+    OpenedSequence adopted;
+    Time(least.adopt, [&] { adopted = manager.Open(cached).value(); });
+    EXPECT_EQ(adopted.cached_tokens, (kBlocks - 1) * kSize);
+    EXPECT_TRUE(manager.Release(adopted.handle).ok());
   }
-  return least;
+}
+
+double WorstRatio(const LeastTimes& large, const LeastTimes& small) {
+  return std::max({large.append / small.append, large.release / small.release,
+                   large.fork / small.fork, large.evict / small.evict,
+                   large.commit / small.commit, large.probe / small.probe,
+                   large.adopt / small.adopt});
 }
 
 TEST(ScanTest, AMillionBlocksCostAtMostThreeTimesWhatAThousandDo) {
-  const LeastTimes small = Measure(1000), large = Measure(1000000);
-  EXPECT_LT(large.append, 3 * small.append);
-  EXPECT_LT(large.release, 3 * small.release);
-  EXPECT_LT(large.fork, 3 * small.fork);
-  EXPECT_LT(large.probe, 3 * small.probe);
-  // Four places of a pool that no cache holds: misses, and no scan either.
-  EXPECT_LT(large.evict, 12 * small.evict);
+  LeastTimes small, medium, large;
+  // Neighbours take the caches away, for a while: two more attempts.
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    Measure(1000, small);
+    Measure(100000, medium);
+    Measure(1000000, large);
+    if (std::max(WorstRatio(medium, small), WorstRatio(large, small)) < 3) {
+      break;
+    }
+  }
+  for (const LeastTimes& times : {medium, large}) {
+    EXPECT_LT(times.append, 3 * small.append);
+    EXPECT_LT(times.release, 3 * small.release);
+    EXPECT_LT(times.fork, 3 * small.fork);
+    EXPECT_LT(times.evict, 3 * small.evict);
+    EXPECT_LT(times.commit, 3 * small.commit);
+    EXPECT_LT(times.probe, 3 * small.probe);
+    EXPECT_LT(times.adopt, 3 * small.adopt);
+  }
 }
 
 }  // namespace
