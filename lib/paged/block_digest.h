@@ -3,8 +3,9 @@
 // Example:
 //
 //     // Three blocks of four tokens, in the domain of one tenant.
-//     std::vector<int32_t> tokens = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
-//     13}; const paged::PrefixDomain tenant{.salt = "tenant 7"};
+//     std::vector<int32_t> tokens = {1, 2, 3, 4,  5,  6, 7,
+//                                    8, 9, 10, 11, 12, 13};
+//     const paged::PrefixDomain tenant{.salt = "tenant 7"};
 //     std::vector<paged::BlockDigest> digests =
 //         paged::DigestPrompt(tenant, tokens, 4);
 //     CHECK_EQ(digests.size(), 3u);
