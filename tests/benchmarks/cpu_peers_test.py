@@ -2,6 +2,7 @@
 """What cpu_peers.py makes of peers, with stand-ins for them. Exit code 77: no
 numpy."""
 
+import json
 import pathlib
 import sys
 import unittest
@@ -182,6 +183,35 @@ class CpuPeersTest(unittest.TestCase):
         for name in cpu_peers.SHAPES:
             shape = peer_shapes.parse_shape(name)
             self.assertIn(f"{shape.max_context_len}, {shape.num_kv_heads}", source)
+
+
+class CpuPeersRecordTest(unittest.TestCase):
+
+    def setUp(self):
+        self.rows = json.loads((ROOT / "benchmarks/results/cpu-x86_64/"
+                                "cpu_peers.json").read_text())["rows"]
+
+    def test_it_has_every_shape_and_every_peer_is_slower_than_ours(self):
+        self.assertEqual([row["name"].split("/l2:")[0].split("/auto/")[1]
+                          for row in self.rows], list(cpu_peers.SHAPES))
+        for row in self.rows:
+            self.assertEqual(list(row["peers"]), list(cpu_peer_calls.PEERS))
+            for name, peer in row["peers"].items():
+                self.assertGreater(peer["time_over_ours"], 1, (row["title"], name))
+
+    def test_its_ratios_are_those_of_the_readme(self):
+        text = (ROOT / "README.md").read_text()
+        for name in cpu_peer_calls.PEERS:
+            cells = text.split(f"\n| {name} | ")[1].split(" |\n")[0].split(" | ")
+            self.assertEqual(len(cells), len(self.rows) + 1)
+            errors = []
+            for cell, row in zip(cells, self.rows):
+                peer = row["peers"][name]
+                ratio = peer["time_over_ours"]
+                self.assertEqual(
+                    cell, f"{ratio:.2f}" if ratio < 10 else f"{ratio:.0f}")
+                errors.append(peer["relative_error"])
+            self.assertEqual(cells[-1], f"{max(errors):.0e}")
 
 
 if __name__ == "__main__":
