@@ -60,7 +60,8 @@ class Measurer {
 };
 
 // What is measured: GpuShapes in every variant beside the gather, or
-// CliffShapes as the dispatch chooses, in fewer rounds.
+// CliffShapes as the dispatch chooses, in fewer rounds, beside the gather where
+// blocks vary.
 enum class RowSet : uint8_t { kShapes, kCliffs };
 
 std::unique_ptr<Measurer> MakeCpuMeasurer();

@@ -228,6 +228,21 @@ std::vector<BenchShape> HostShapes() {
           Uniform(64, 4096, 8, 4), RaggedShapes()[2]};
 }
 
+namespace {
+
+constexpr int kUsualBlockSize = 16;
+
+BenchShape OfUsualBlocks() { return Uniform(64, 4096, 8, 4); }
+
+}  // namespace
+
+bool VariesBlocks(const BenchShape& shape) {
+  BenchShape usual = shape;
+  usual.block_size = kUsualBlockSize;
+  usual.has_ordered_blocks = false;
+  return ShapeName(usual) == ShapeName(OfUsualBlocks());
+}
+
 std::vector<BenchShape> CliffShapes() {
   std::vector<BenchShape> shapes;
   for (int num_seqs = 1; num_seqs <= 256; ++num_seqs) {
@@ -235,7 +250,7 @@ std::vector<BenchShape> CliffShapes() {
   }
   for (int block_size : {1, 8, 16, 32, 64, 128, 256}) {
     for (bool is_ordered : {false, true}) {
-      BenchShape shape = Uniform(64, 4096, 8, 4);
+      BenchShape shape = OfUsualBlocks();
       shape.block_size = block_size;
       shape.has_ordered_blocks = is_ordered;
       shapes.push_back(std::move(shape));

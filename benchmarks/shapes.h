@@ -81,6 +81,8 @@ std::vector<BenchShape> HostShapes();
 // Batches of 1 to 256, one by one; then blocks of every size, shuffled and
 // ordered: neighbours, whose times per byte should be alike.
 std::vector<BenchShape> CliffShapes();
+// Whether it is one of those that differ in their blocks alone.
+bool VariesBlocks(const BenchShape& shape);
 // Small enough for the specification on two cores.
 std::vector<BenchShape> CpuShapes();
 // What the cost model is fitted to.

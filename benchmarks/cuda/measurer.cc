@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "benchmarks/cuda/device_context.h"
+#include "benchmarks/cuda/empty_launch.h"
 #include "benchmarks/cuda/problem.h"
 #include "benchmarks/cuda/timing.h"
 #include "benchmarks/host_cost.h"
@@ -20,6 +21,7 @@ const int64_t kMaxThrustBytes =
     LargestBytesOf(Variant::kThrust, DeviceKind::kCuda);
 constexpr int kThrustRuns = 5;
 constexpr int kScheduleCalls = 32;
+constexpr char kEmptyLaunchRow[] = "host/launch/empty_kernel";
 
 // A variant of a shape with one cache, on its way to become a row.
 struct Contender {
@@ -101,6 +103,8 @@ class CudaMeasurer : public Measurer {
   Row MeasureThrust(Cache cache, CudaProblem& problem,
                     absl::Span<const SampleRow> samples, double gather_us);
   Row MeasureRun(const BenchShape& shape);
+  Row MeasureLowering(const BenchShape& shape);
+  Row MeasureEmptyLaunch();
 
   // A cliff is a matter of the dispatch's choices alone.
   std::vector<std::string> DecodeVariants(const BenchShape& shape) const {
@@ -110,7 +114,7 @@ class CudaMeasurer : public Measurer {
     return variants;
   }
   bool HasGather(const BenchShape& shape) const {
-    return set_ != RowSet::kCliffs && GatherServes(shape);
+    return set_ == RowSet::kCliffs ? VariesBlocks(shape) : GatherServes(shape);
   }
   bool HasThrust(const BenchShape& shape) const {
     return set_ != RowSet::kCliffs && ThrustServes(shape);
@@ -270,13 +274,45 @@ Row CudaMeasurer::MeasureRun(const BenchShape& shape) {
       [&] { CheckCuda(cudaStreamSynchronize(stream_.get()), "runs"); });
 }
 
+// The part of a run that is ours: arguments checked and made a kernel's.
+Row CudaMeasurer::MeasureLowering(const BenchShape& shape) {
+  const std::string name = HostRowName("lower", shape);
+  CudaProblem problem(shape, *backend_, stream_.get());
+  absl::StatusOr<PlannedDecode> decode = problem.Plan(AutomaticOptions());
+  if (!decode.ok()) {
+    Row row;
+    row.name = name;
+    row.error = decode.status().ToString();
+    return row;
+  }
+  return TimeOnHost(
+      name, [&] { return problem.LowerDecode(*decode, 0).status(); }, [] {});
+}
+
+// The part that is not.
+Row CudaMeasurer::MeasureEmptyLaunch() {
+  const auto settle = [&] {
+    CheckCuda(cudaStreamSynchronize(stream_.get()), "empty kernels");
+  };
+  return TimeOnHost(
+      kEmptyLaunchRow,
+      [&] {
+        CheckCuda(LaunchEmpty({}, stream_.get()), "an empty kernel");
+        return absl::OkStatus();
+      },
+      settle);
+}
+
 std::vector<HostRow> CudaMeasurer::HostRows() {
   if (set_ == RowSet::kCliffs) return {};
   std::vector<HostRow> rows = PlanRows(backend_->profile());
   for (const BenchShape& shape : HostShapes()) {
     rows.push_back({HostRowName("run", shape),
                     [this, shape] { return MeasureRun(shape); }});
+    rows.push_back({HostRowName("lower", shape),
+                    [this, shape] { return MeasureLowering(shape); }});
   }
+  rows.push_back({kEmptyLaunchRow, [this] { return MeasureEmptyLaunch(); }});
   return rows;
 }
 

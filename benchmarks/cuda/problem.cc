@@ -138,6 +138,12 @@ absl::Status CudaProblem::EnqueueDecode(const PlannedDecode& decode, int set) {
   return backend_.Run(decode.plan, Args(set), ContextOf(decode));
 }
 
+absl::StatusOr<internal::Launch> CudaProblem::LowerDecode(
+    const PlannedDecode& decode, int set) const {
+  return internal::Lower(decode.plan, Args(set), backend_.profile(),
+                         ContextOf(decode));
+}
+
 RunContext CudaProblem::ContextOf(const PlannedDecode& decode) const {
   return {.stream = stream_,
           .workspace = {.data = decode.workspace.get(),
@@ -168,8 +174,7 @@ absl::StatusOr<TimedGraph> CudaProblem::CaptureGather(PlannedDecode& decode,
   return TimedGraph::Capture(
       stream_, NumCalls(cache), [&](int call) -> absl::Status {
         const absl::StatusOr<internal::Launch> launch =
-            internal::Lower(plan, Args(SetOf(cache, call)), backend_.profile(),
-                            ContextOf(decode));
+            LowerDecode(decode, SetOf(cache, call));
         if (!launch.ok()) return launch.status();
         const cudaError_t error =
             LaunchGather(*instance, launch->params, launch->starts_early,

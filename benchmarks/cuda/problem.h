@@ -12,6 +12,7 @@
 #include "benchmarks/shapes.h"
 #include "kernels/core/instance.h"
 #include "paged/decode.h"
+#include "paged/internal/lower.h"
 
 namespace paged::benchmarks {
 
@@ -46,6 +47,9 @@ class CudaProblem {
   // a graph here.
   absl::Status BeginStep(PlannedDecode& decode);
   absl::Status EnqueueDecode(const PlannedDecode& decode, int set);
+  // What EnqueueDecode makes of its arguments before it launches.
+  absl::StatusOr<internal::Launch> LowerDecode(const PlannedDecode& decode,
+                                               int set) const;
   // A graph of rotating calls (cold), or of calls on one set (warm).
   absl::StatusOr<TimedGraph> CaptureDecode(PlannedDecode& decode, Cache cache);
   // The gather-only kernel in the launch shape of `decode`'s plan; a schedule

@@ -1,11 +1,15 @@
 // A program of its own, because it replaces operator new to count the calls.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <new>
+#include <span>
+#include <vector>
 
 #include "paged/cpu_backend.h"
+#include "paged/cuda_backend.h"
 #include "paged/decode.h"
 #include "paged/internal/lower.h"
 #include "paged/internal/schedule.h"
@@ -110,54 +114,86 @@ TEST(AllocationTest, LoweringDoesNotAllocate) {
   }
 }
 
-// Scratch grows with the first run of a shape, and stays.
-void ExpectThatRunsDoNotAllocate(const CpuOptions& cpu_options) {
+// Memory of the backend, where kernels read and the host can write.
+template <typename T>
+Buffer Staged(Backend& backend, std::span<const T> values) {
+  Buffer buffer =
+      backend.Allocate(values.size_bytes(), MemoryKind::kStaging).value();
+  std::copy(values.begin(), values.end(), buffer.As<T>());
+  return buffer;
+}
+
+// The first run of a plan may: scratch grows, and stays.
+void ExpectThatRunsDoNotAllocate(Backend& backend,
+                                 std::span<const DecodeOptions> all_options) {
   const DecodeShape shape{.num_seqs = 2,
                           .num_q_heads = 6,
                           .num_kv_heads = 2,
-                          .head_dim = 20,
+                          .head_dim = 24,
                           .num_blocks = 8,
                           .max_blocks_per_seq = 4,
                           .max_context_len = 60};
-  const std::vector<uint16_t> zeros(8 * 16 * 2 * 20);
-  std::vector<uint16_t> output(2 * 6 * 20);
+  const std::vector<uint16_t> zeros(8 * 16 * 2 * 24);
   const int32_t tables[] = {0, 1, 2, 3, 4, 5, 6, 7};
   const int32_t lens[] = {60, 17};
+  const Buffer inputs = Staged<uint16_t>(backend, zeros);
+  const Buffer block_tables = Staged<int32_t>(backend, tables);
+  const Buffer context_lens = Staged<int32_t>(backend, lens);
+  const Buffer output =
+      backend.Allocate(2 * 6 * 24 * sizeof(uint16_t), MemoryKind::kDevice)
+          .value();
   const DecodeArgs args{.shape = shape,
-                        .query = zeros.data(),
-                        .key_cache = zeros.data(),
-                        .value_cache = zeros.data(),
-                        .block_tables = tables,
-                        .context_lens = lens,
+                        .query = inputs.data(),
+                        .key_cache = inputs.data(),
+                        .value_cache = inputs.data(),
+                        .block_tables = block_tables.As<int32_t>(),
+                        .context_lens = context_lens.As<int32_t>(),
                         .output = output.data()};
-  const std::unique_ptr<Backend> backend = MakeCpuBackend(cpu_options);
-  for (const DecodeOptions& options :
-       {DecodeOptions{.variant = Variant::kV1}, DecodeOptions{.splits = 3}}) {
-    const DecodePlan plan = PlanDecode(shape, *backend, options).value();
-    const RunContext context{
-        .workspace = backend->Reserve(plan.workspace_bytes).value()};
-    bool all_ok = backend->Run(plan, args, context).ok();
+  for (const DecodeOptions& options : all_options) {
+    const DecodePlan plan = PlanDecode(shape, backend, options).value();
+    const RunContext context{.workspace =
+                                 backend.Reserve(plan.workspace_bytes).value()};
+    bool all_ok = backend.Prepare(plan).ok() &&
+                  backend.InitWorkspace(plan, context).ok() &&
+                  backend.Run(plan, args, context).ok();
     const int before = num_allocations;
-    all_ok &= backend->Run(plan, args, context).ok();
-    EXPECT_EQ(num_allocations, before);
-    EXPECT_TRUE(all_ok);
+    for (int i = 0; i < 3; ++i) all_ok &= backend.Run(plan, args, context).ok();
+    EXPECT_EQ(num_allocations, before) << ToString(plan);
+    all_ok &= backend.Synchronize(nullptr).ok();
+    EXPECT_TRUE(all_ok) << ToString(plan);
   }
 }
 
+constexpr DecodeOptions kCpuOptions[] = {{.variant = Variant::kV1},
+                                         {.splits = 3}};
+
 TEST(AllocationTest, RunningOnTheCpuDoesNotAllocateOnceItHasRun) {
-  ExpectThatRunsDoNotAllocate({.num_threads = 1});
+  const auto backend = MakeCpuBackend({.num_threads = 1});
+  ExpectThatRunsDoNotAllocate(*backend, kCpuOptions);
 }
 
 TEST(AllocationTest, RunningOnAnExecutorDoesNotAllocateOnceItHasRun) {
   int num_loops = 0;
-  ExpectThatRunsDoNotAllocate(
+  const auto backend = MakeCpuBackend(
       {.num_threads = 2,
        .executor = [&](int64_t count,
                        const std::function<void(int64_t)>& body) {
          ++num_loops;
          for (int64_t i = 0; i < count; ++i) body(i);
        }});
+  ExpectThatRunsDoNotAllocate(*backend, kCpuOptions);
   EXPECT_GT(num_loops, 0);
+}
+
+TEST(CudaAllocationTest, RunningDoesNotAllocateOnceItHasRun) {
+  const auto backend = MakeCudaBackend();
+  if (!backend.ok()) GTEST_SKIP() << backend.status();
+  constexpr DecodeOptions kEndings[] = {
+      {.variant = Variant::kV1},
+      {.splits = 3, .reduction = Reduction::kSecondPass},
+      {.splits = 3, .reduction = Reduction::kLastCta},
+      {.partition = Partition::kChunks}};
+  ExpectThatRunsDoNotAllocate(**backend, kEndings);
 }
 
 }  // namespace
