@@ -37,21 +37,18 @@ DecodePlan BaselinePlan(DecodePlan plan, Variant variant) {
   return plan;
 }
 
-// The reductions to weigh for a split count, kNone past the last.
-std::array<Reduction, kReductions.size()> ReductionsFor(
-    int num_splits, const DeviceProfile& profile,
-    const DecodeOptions& options) {
+// The reductions that the device and the options allow, in the order of
+// kReductions; kNone past the last.
+using Reductions = std::array<Reduction, kReductions.size() + 1>;
+Reductions ReductionsFor(const DeviceProfile& profile,
+                         const DecodeOptions& options) {
   const Reduction forced = options.reduction.value_or(Reduction::kAuto);
-  std::array<Reduction, kReductions.size()> result;
+  Reductions result;
   result.fill(Reduction::kNone);
   std::size_t count = 0;
   for (Reduction reduction : kReductions) {
     if (forced != Reduction::kAuto && reduction != forced) continue;
-    if (!CanReduce(reduction, profile)) continue;
-    if (reduction == Reduction::kCluster && num_splits > kMaxSplitsOfCluster) {
-      continue;
-    }
-    result[count++] = reduction;
+    if (CanReduce(reduction, profile)) result[count++] = reduction;
   }
   return result;
 }
@@ -86,15 +83,23 @@ class Walk {
  public:
   Walk(const DeviceProfile& profile, const DecodeOptions& options,
        CandidateVisitor visit, Drafts& drafts)
-      : profile_(profile), options_(options), visit_(visit), drafts_(drafts) {}
+      : profile_(profile),
+        options_(options),
+        reductions_(ReductionsFor(profile, options)),
+        visit_(visit),
+        drafts_(drafts) {}
 
   void VisitWhole() { Visit({Partition::kWhole, 1, Reduction::kNone}); }
   void VisitChunks() {
     Visit({Partition::kChunks, 1, ReductionOfChunks(profile_)});
   }
   void VisitSplits(int num_splits) {
-    for (Reduction reduction : ReductionsFor(num_splits, profile_, options_)) {
+    for (Reduction reduction : reductions_) {
       if (reduction == Reduction::kNone) break;
+      if (reduction == Reduction::kCluster &&
+          num_splits > kMaxSplitsOfCluster) {
+        continue;
+      }
       Visit({Partition::kSplits, num_splits, reduction});
     }
   }
@@ -136,6 +141,7 @@ class Walk {
 
   const DeviceProfile& profile_;
   const DecodeOptions& options_;
+  Reductions reductions_;
   CandidateVisitor visit_;
   Drafts& drafts_;
   double limit_us_ = std::numeric_limits<double>::infinity();

@@ -13,7 +13,10 @@ constexpr int kRegisterUnit = 8;
 
 constexpr double kBytesPerUs = 1e3;  // of 1 GB/s
 
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+template <typename Int>
+Int CeilDiv(Int a, Int b) {
+  return (a + b - 1) / b;
+}
 
 int BytesPerToken(const DecodeShape& shape) {
   return (shape.head_dim + shape.value_dim) * SizeOf(shape.kv_dtype);
@@ -36,21 +39,8 @@ int TilesPerRound(const DecodePlan& plan) {
                                        plan.instance.head_dim);
 }
 
-// Bytes that a CTA takes the time of, of a sequence of `context_len`. Warps go
-// through its tiles in rounds, and in the last those without a tile wait: the
-// others are only a little faster for it (H200, 2 x 500 with 8 kv heads of 16 q
-// heads and head_dim 64, 32 tiles for CTAs of 8 warps: 5.8 and 6.0 us in 2 and
-// 3 splits of two rounds, 5.3 and 5.4 in 4 and 6 of one).
-double BytesPerCta(const DecodePlan& plan, int context_len) {
-  constexpr double kCostOfIdleWarps = 0.75;
-  const int64_t tiles = CeilDiv(NumTiles(TokensRead(plan.shape, context_len)),
-                                int64_t{plan.num_splits});
-  double tiles_worth = static_cast<double>(tiles);
-  if (const int round = TilesPerRound(plan); round > 0) {  // not on a CPU
-    const int64_t idle = CeilDiv(tiles, int64_t{round}) * round - tiles;
-    tiles_worth += kCostOfIdleWarps * static_cast<double>(idle);
-  }
-  return tiles_worth * kTileTokens * BytesPerToken(plan.shape);
+uint32_t TilesRead(const DecodeShape& shape, int context_len) {
+  return static_cast<uint32_t>(NumTiles(TokensRead(shape, context_len)));
 }
 
 // Of a unit's arithmetic against that of a plain instance, which the profile is
@@ -114,17 +104,6 @@ const DeviceProfile::ReductionCost& CostOf(Reduction reduction,
   }
 }
 
-// Each partial is written once and read once; a cluster's stay on the chip.
-double ReductionUs(Reduction reduction, int num_splits, int rows_per_item,
-                   std::size_t partial_bytes, const DeviceProfile& profile) {
-  if (reduction == Reduction::kNone) return 0;
-  const DeviceProfile::ReductionCost& cost = CostOf(reduction, profile);
-  return cost.fixed_us + cost.us_per_split * num_splits +
-         profile.us_per_row_split * rows_per_item * num_splits +
-         2 * static_cast<double>(partial_bytes) /
-             (profile.bandwidth_gb_per_s * kBytesPerUs);
-}
-
 }  // namespace
 
 int ResidentCtas(const InstanceConfig& config, int registers_per_thread,
@@ -156,11 +135,52 @@ int64_t KvBytes(const DecodeShape& shape) {
          shape.num_kv_heads * BytesPerToken(shape);
 }
 
+PlanPricer::PlanPricer(const DeviceProfile& profile)
+    : profile_(&profile),
+      us_per_byte_(1 / (profile.bandwidth_gb_per_s * kBytesPerUs)) {}
+
+const PlanPricer::Shared& PlanPricer::SharedOf(const DecodePlan& plan) {
+  if (has_shared_) return shared_;
+  has_shared_ = true;
+  const DecodeShape& shape = plan.shape;
+  shared_ = {
+      .expected_tiles = TilesRead(shape, shape.expected_context_len),
+      .longest_tiles = TilesRead(shape, shape.max_context_len),
+      .tiles_per_round = static_cast<uint32_t>(TilesPerRound(plan)),
+      .memory_bytes = BytesRead(plan),
+      .bytes_per_tile = static_cast<double>(kTileTokens * BytesPerToken(shape)),
+      .launch_us =
+          profile_->v1_fixed_us + profile_->us_per_row * plan.rows_per_item,
+      .row_split_us = profile_->us_per_row_split * plan.rows_per_item};
+  shared_.floor_us = LaunchUs(true, 1) + UsOf(shared_.memory_bytes);
+  return shared_;
+}
+
 double PlanPricer::KneeOf(const DecodePlan& plan, int64_t ctas_at_once) {
   const auto i = static_cast<std::size_t>(ctas_at_once);
-  if (i >= knees_.size()) return ComputeKnee(plan, *profile_, ctas_at_once);
-  if (knees_[i] == 0) knees_[i] = ComputeKnee(plan, *profile_, ctas_at_once);
-  return knees_[i];
+  if (i >= shared_.knees.size()) {
+    return ComputeKnee(plan, *profile_, ctas_at_once);
+  }
+  double& knee = shared_.knees[i];
+  if (knee == 0) knee = ComputeKnee(plan, *profile_, ctas_at_once);
+  return knee;
+}
+
+// Bytes that a CTA takes the time of, of a sequence of so many tiles. Warps go
+// through its tiles in rounds, and in the last those without a tile wait: the
+// others are only a little faster for it (H200, 2 x 500 with 8 kv heads of 16 q
+// heads and head_dim 64, 32 tiles for CTAs of 8 warps: 5.8 and 6.0 us in 2 and
+// 3 splits of two rounds, 5.3 and 5.4 in 4 and 6 of one).
+double PlanPricer::BytesPerCta(uint32_t sequence_tiles, int num_splits) const {
+  constexpr double kCostOfIdleWarps = 0.75;
+  const uint32_t tiles =
+      CeilDiv(sequence_tiles, static_cast<uint32_t>(num_splits));
+  double tiles_worth = tiles;
+  if (const uint32_t round = shared_.tiles_per_round; round > 0) {
+    const uint32_t idle = CeilDiv(tiles, round) * round - tiles;
+    tiles_worth += kCostOfIdleWarps * idle;
+  }
+  return tiles_worth * shared_.bytes_per_tile;
 }
 
 // What the busiest unit would read while the memory is saturated: its bytes
@@ -169,7 +189,7 @@ double PlanPricer::KneeOf(const DecodePlan& plan, int64_t ctas_at_once) {
 // than its share and a bit.
 double PlanPricer::BytesOfBusiestUnit(const DecodePlan& plan) {
   // Of an empty batch, none.
-  const int64_t ctas = CeilDiv(plan.num_ctas, profile_->num_units);
+  const int64_t ctas = CeilDiv(plan.num_ctas, int64_t{profile_->num_units});
   const int64_t at_once = std::clamp<int64_t>(ctas, 1, plan.resident_ctas);
   if (plan.partition == Partition::kChunks) {
     return static_cast<double>(plan.kv_bytes) / profile_->num_units *
@@ -177,56 +197,58 @@ double PlanPricer::BytesOfBusiestUnit(const DecodePlan& plan) {
   }
   const int64_t last = ctas % at_once;
   const double full_rounds = static_cast<double>(ctas - last);
-  return BytesPerCta(plan, plan.shape.expected_context_len) *
+  return BytesPerCta(shared_.expected_tiles, plan.num_splits) *
          (full_rounds * KneeOf(plan, at_once) +
           (last == 0 ? 0 : static_cast<double>(last) * KneeOf(plan, last)));
 }
 
-double PlanPricer::UsOf(double bytes) const {
-  return bytes / (profile_->bandwidth_gb_per_s * kBytesPerUs);
-}
-
 void PlanPricer::SetGather(const DecodePlan& plan) {
   if (plan.partition == partition_ && plan.num_splits == num_splits_) return;
+  SharedOf(plan);
   partition_ = plan.partition;
   num_splits_ = plan.num_splits;
-  gather_ = {.memory = BytesRead(plan),
+  gather_ = {.memory = shared_.memory_bytes,
              .busiest_unit = BytesOfBusiestUnit(plan)};
   // The longest sequence of a ragged batch ends alone.
   if (plan.shape.lengths == LengthSpread::kRagged &&
       plan.partition != Partition::kChunks) {
     gather_.longest_sequence =
-        BytesPerCta(plan, plan.shape.max_context_len) * KneeOf(plan, 1);
+        BytesPerCta(shared_.longest_tiles, plan.num_splits) * KneeOf(plan, 1);
   }
   gather_.least_us = UsOf(std::max(
       {gather_.memory, gather_.busiest_unit, gather_.longest_sequence}));
-  gather_.floor_us = LaunchUs(plan, true, plan.waves) + gather_.least_us;
+  gather_.floor_us = LaunchUs(true, plan.waves) + gather_.least_us;
 }
 
-double PlanPricer::LaunchUs(const DecodePlan& plan, bool starts_early,
-                            double waves) const {
+double PlanPricer::LaunchUs(bool starts_early, double waves) const {
   const double more_waves = std::max(0.0, std::ceil(waves) - 1);
-  return profile_->v1_fixed_us - (starts_early ? profile_->early_start_us : 0) +
-         profile_->us_per_row * plan.rows_per_item +
+  return shared_.launch_us - (starts_early ? profile_->early_start_us : 0) +
          profile_->us_per_wave * more_waves;
 }
 
+// Each partial is written once and read once; a cluster's stay on the chip.
+double PlanPricer::ReductionUs(Choice choice, std::size_t partial_bytes) const {
+  if (choice.reduction == Reduction::kNone) return 0;
+  const DeviceProfile::ReductionCost& cost =
+      CostOf(choice.reduction, *profile_);
+  return cost.fixed_us +
+         (cost.us_per_split + shared_.row_split_us) * choice.num_splits +
+         2 * UsOf(static_cast<double>(partial_bytes));
+}
+
 double PlanPricer::TotalUs(const DecodePlan& plan, double gather_us) const {
-  return LaunchUs(plan, plan.starts_early, plan.waves) + gather_us +
-         ReductionUs(plan.reduction, plan.num_splits, plan.rows_per_item,
-                     plan.workspace_bytes - plan.control_bytes, *profile_);
+  return LaunchUs(plan.starts_early, plan.waves) + gather_us +
+         ReductionUs({plan.partition, plan.num_splits, plan.reduction},
+                     plan.workspace_bytes - plan.control_bytes);
 }
 
 // None of its terms is above that of LeastUs.
 double PlanPricer::FloorUs(const DecodePlan& plan, Choice choice) {
-  if (floor_us_ == 0) {
-    floor_us_ = LaunchUs(plan, true, 1) + UsOf(BytesRead(plan));
-  }
+  const double shared_floor_us = SharedOf(plan).floor_us;
   const bool is_known =
       choice.partition == partition_ && choice.num_splits == num_splits_;
-  return (is_known ? gather_.floor_us : floor_us_) +
-         ReductionUs(choice.reduction, choice.num_splits, plan.rows_per_item, 0,
-                     *profile_);
+  return (is_known ? gather_.floor_us : shared_floor_us) +
+         ReductionUs(choice, 0);
 }
 
 // No norm of the limits is below the largest of them, and sums are rounded

@@ -15,6 +15,7 @@
 #define PAGED_LIB_PAGED_INTERNAL_COST_MODEL_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "kernels/core/instance.h"
@@ -52,7 +53,7 @@ int64_t KvBytes(const DecodeShape& shape);
 class PlanPricer {
  public:
   // The profile has to outlive it.
-  explicit PlanPricer(const DeviceProfile& profile) : profile_(&profile) {}
+  explicit PlanPricer(const DeviceProfile& profile);
 
   // Microseconds of a v1 or split_k plan whose other fields are filled in.
   // Never rises when the profile's num_units does and all else is equal.
@@ -78,23 +79,38 @@ class PlanPricer {
     double floor_us = 0;  // with the launch
   };
 
+  // What all plans of the instance share.
+  struct Shared {
+    uint32_t expected_tiles = 0;  // that a sequence reads
+    uint32_t longest_tiles = 0;
+    uint32_t tiles_per_round = 0;  // of a CTA's warps; 0 on a CPU
+    double memory_bytes = 0;       // that all row tiles read
+    double bytes_per_tile = 0;
+    double launch_us = 0;  // of a wave that starts when all is quiet
+    double row_split_us = 0;
+    double floor_us = 0;  // of one wave that reads all bytes
+    // By CTAs at once, as far as they go; 0: not computed yet.
+    std::array<double, 8> knees = {};
+  };
+
+  const Shared& SharedOf(const DecodePlan& plan);
   void SetGather(const DecodePlan& plan);
   double KneeOf(const DecodePlan& plan, int64_t ctas_at_once);
+  double BytesPerCta(uint32_t sequence_tiles, int num_splits) const;
   double BytesOfBusiestUnit(const DecodePlan& plan);
-  double UsOf(double bytes) const;
-  double LaunchUs(const DecodePlan& plan, bool starts_early,
-                  double waves) const;
+  double UsOf(double bytes) const { return bytes * us_per_byte_; }
+  double LaunchUs(bool starts_early, double waves) const;
+  double ReductionUs(Choice choice, std::size_t partial_bytes) const;
   double TotalUs(const DecodePlan& plan, double gather_us) const;
 
   const DeviceProfile* profile_;
+  double us_per_byte_;  // of the whole device
+  bool has_shared_ = false;
+  Shared shared_;
   // What the gather is of: plans that differ in their reduction share it.
   Partition partition_ = Partition::kAuto;
   int num_splits_ = 0;
   Gather gather_;
-  // Of one wave that reads all bytes; 0: not computed yet.
-  double floor_us_ = 0;
-  // By CTAs at once, as far as they go; 0: not computed yet.
-  std::array<double, 8> knees_ = {};
 };
 
 }  // namespace paged::internal
