@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "benchmarks/cuda/device_context.h"
-#include "benchmarks/cuda/empty_launch.h"
 #include "benchmarks/cuda/problem.h"
 #include "benchmarks/cuda/timing.h"
 #include "benchmarks/host_cost.h"
 #include "benchmarks/sample_oracle.h"
 #include "benchmarks/tiers.h"
+#include "kernels/cuda/launch.h"
 
 namespace paged::benchmarks {
 namespace {
@@ -21,7 +21,7 @@ const int64_t kMaxThrustBytes =
     LargestBytesOf(Variant::kThrust, DeviceKind::kCuda);
 constexpr int kThrustRuns = 5;
 constexpr int kScheduleCalls = 32;
-constexpr char kEmptyLaunchRow[] = "host/launch/empty_kernel";
+constexpr char kLaunchRow[] = "host/launch/nothing_to_fill";
 
 // A variant of a shape with one cache, on its way to become a row.
 struct Contender {
@@ -104,7 +104,7 @@ class CudaMeasurer : public Measurer {
                     absl::Span<const SampleRow> samples, double gather_us);
   Row MeasureRun(const BenchShape& shape);
   Row MeasureLowering(const BenchShape& shape);
-  Row MeasureEmptyLaunch();
+  Row MeasureLaunch();
 
   // A cliff is a matter of the dispatch's choices alone.
   std::vector<std::string> DecodeVariants(const BenchShape& shape) const {
@@ -289,18 +289,17 @@ Row CudaMeasurer::MeasureLowering(const BenchShape& shape) {
       name, [&] { return problem.LowerDecode(*decode, 0).status(); }, [] {});
 }
 
-// The part that is not.
-Row CudaMeasurer::MeasureEmptyLaunch() {
-  const auto settle = [&] {
-    CheckCuda(cudaStreamSynchronize(stream_.get()), "empty kernels");
-  };
+// The part that is not: the runtime's launch call, of a kernel that finds
+// nothing to do.
+Row CudaMeasurer::MeasureLaunch() {
   return TimeOnHost(
-      kEmptyLaunchRow,
+      kLaunchRow,
       [&] {
-        CheckCuda(LaunchEmpty({}, stream_.get()), "an empty kernel");
+        CheckCuda(LaunchFill(ElementKind::kF16, nullptr, 0, 0, stream_.get()),
+                  "a launch");
         return absl::OkStatus();
       },
-      settle);
+      [&] { CheckCuda(cudaStreamSynchronize(stream_.get()), "launches"); });
 }
 
 std::vector<HostRow> CudaMeasurer::HostRows() {
@@ -312,7 +311,7 @@ std::vector<HostRow> CudaMeasurer::HostRows() {
     rows.push_back({HostRowName("lower", shape),
                     [this, shape] { return MeasureLowering(shape); }});
   }
-  rows.push_back({kEmptyLaunchRow, [this] { return MeasureEmptyLaunch(); }});
+  rows.push_back({kLaunchRow, [this] { return MeasureLaunch(); }});
   return rows;
 }
 
