@@ -1,7 +1,9 @@
 // What fits, what does not, and what is promised.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "paged/block_manager.h"
@@ -17,6 +19,41 @@ constexpr BlockManagerOptions kOptions = {.num_blocks = 16,
                                           .max_steps_in_flight = 1,
                                           .verify_tokens = true,
                                           .max_events = 4};
+
+TEST(CapacityTest, OptionsOutOfRangeAreNamed) {
+  const auto refused = [](BlockManagerOptions options) {
+    const auto manager = BlockManager::Create(options);
+    EXPECT_EQ(manager.status().code(), absl::StatusCode::kInvalidArgument);
+    return std::string(manager.status().message());
+  };
+  BlockManagerOptions options = kOptions;
+  options.num_blocks = 1;
+  EXPECT_THAT(refused(options),
+              ::testing::HasSubstr("num_blocks must be in 2.."));
+  options = kOptions;
+  options.block_size = 0;
+  EXPECT_THAT(refused(options), ::testing::HasSubstr("block_size"));
+  options = kOptions;
+  options.max_seqs = 0;
+  EXPECT_THAT(refused(options), ::testing::HasSubstr("max_seqs"));
+  options = kOptions;
+  options.max_blocks_per_seq = -1;
+  EXPECT_THAT(refused(options), ::testing::HasSubstr("max_blocks_per_seq"));
+  options = kOptions;
+  options.max_seqs = 1 << 20;
+  options.max_blocks_per_seq = 1 << 20;
+  EXPECT_THAT(refused(options),
+              ::testing::HasSubstr("max_seqs * max_blocks_per_seq"));
+  options = kOptions;
+  options.watermark_blocks = 16;
+  EXPECT_THAT(refused(options), ::testing::HasSubstr("watermark_blocks"));
+  options = kOptions;
+  options.max_steps_in_flight = 0;
+  EXPECT_THAT(refused(options), ::testing::HasSubstr("max_steps_in_flight"));
+  options = kOptions;
+  options.max_events = -1;
+  EXPECT_THAT(refused(options), ::testing::HasSubstr("max_events"));
+}
 
 // BR-162: fail at the i-th block that a call would take, for every i; with
 // free blocks, and with cached ones that must be evicted.

@@ -223,16 +223,17 @@ TEST(LaggingTableTest, RefusesWithoutSendingAnything) {
   EXPECT_EQ(message(one, {}), "width must hold the longest row, 2; got 1");
   EXPECT_EQ(message(one, {2}), "num_new_tokens must be 0 to 1; got 2");
   EXPECT_EQ(message(one, {1, 1}), "num_new_tokens must be 1 to 1; got 2");
-  EXPECT_EQ(table.Update(manager, stale, {}, nullptr).code(),
-            absl::StatusCode::kNotFound);
-  BlockManager small =
-      BlockManager::Create({.num_blocks = 9, .max_seqs = 2}).value();
-  EXPECT_EQ(table.Update(small, {}, {}, nullptr).code(),
-            absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(absl::IsNotFound(table.Update(manager, stale, {}, nullptr)));
+  std::vector<BlockManagerOptions> sizes(3, manager.options());
+  sizes[0].max_seqs = sizes[1].max_blocks_per_seq = sizes[2].block_size = 9;
+  for (const BlockManagerOptions& options : sizes) {
+    BlockManager other = BlockManager::Create(options).value();
+    EXPECT_TRUE(
+        absl::IsFailedPrecondition(table.Update(other, {}, {}, nullptr)));
+  }
   EXPECT_EQ(backend.num_pending(), 0u);
   EXPECT_EQ(SnapshotOf(manager), before);
   EXPECT_EQ(table.Statistics().num_updates, 0);
-
   for (const DeviceTableOptions& options :
        {DeviceTableOptions{}, DeviceTableOptions{.max_batch = 1, .width = 99},
         DeviceTableOptions{.max_batch = 1, .max_new_tokens = 0},
