@@ -254,6 +254,22 @@ TEST(SimdDecodeTest, CodesAgreeWithTheScalarKernels) {
   }
 }
 
+// All products of a long row at their largest: their sum has 31 bits.
+TEST(SimdDecodeTest, SumsOfLongRowsOfCodesDoNotOverflow) {
+  for (int group : {1, 2, 4, 8}) {
+    const Case c{.group = group, .key_dim = 700, .value_dim = 8};
+    Tensors<float, Int8> tensors(c);
+    for (int d = 0; d < 700; ++d) {
+      for (int q_head = 0; q_head < group; ++q_head) {
+        tensors.query(q_head, d) = 1.0f;
+      }
+      tensors.key(40, 0, d) = Int8{127};
+    }
+    SCOPED_TRACE(group);
+    ExpectAgree(c, tensors, 0.01f, 1e-4f);
+  }
+}
+
 // What is small beside others of its row, or nothing at all, stays right.
 TEST(SimdDecodeTest, CodesAgreeForQueriesOfAnyMagnitude) {
   const Case c{.group = 6, .key_dim = 40, .value_dim = 40};
