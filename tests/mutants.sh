@@ -170,7 +170,7 @@ if grep -qs avx512_bf16 /proc/cpuinfo; then
   mutant "weights are scaled for one token (dot products)" $f 's/distance < T; distance/distance < 1; distance/'
   mutant "even and odd dimensions change places (dot products)" $f 's/half == 0 ? first : second/half == 1 ? first : second/'
   f=kernels/cpu/simd_kernels.h
-  mutant "queries of floats are rounded to bf16" $f 's/query == ElementKind::kBF16 \&\& kv == query;/kv == ElementKind::kBF16;/'
+  mutant "queries of floats are rounded to bf16" $f 's/query == ElementKind::kBF16 \&\& kv == query;/query != ElementKind::kF16 \&\& kv == ElementKind::kBF16;/'
 fi
 f=kernels/cpu/simd_decode.cc
 mutant "empty partials keep what the workspace held" $f 's/p.partials.states\[row\] = IsEmpty(state) ? SoftmaxState{} : state;/if (!IsEmpty(state)) p.partials.states[row] = state;/'
