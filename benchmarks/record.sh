@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Measures this machine and keeps what it says:
 #
-#   benchmarks/record.sh [--part=tests|walk|sanitizer|bench|cliffs|regret|all]
+#   benchmarks/record.sh [--part=tests|walk|sanitizer|calibrate|bench|cliffs|
+#                                regret|all]
 #       [--filter=REGEX]
 #       [--binaries=DIR] [--out=DIR]
 #       [--commit=HASH] [--kernels_core=HASH] [--kernels_cuda=HASH]
@@ -10,6 +11,7 @@
 #              `paged run`                                    -> tests.txt
 #   walk       100,000 random problems against the oracle     -> walk.txt
 #   sanitizer  compute-sanitizer's tools over every variant   -> sanitizer.txt
+#   calibrate  `paged calibrate`, and how long it takes       -> calibrate.txt
 #   bench      decode_benchmark                               -> decode.json
 #   cliffs     decode_benchmark --mode=cliffs                 -> cliffs.json
 #   regret     dispatch_regret, whole            -> dispatch_regret.json
@@ -38,8 +40,8 @@ for argument in "$@"; do
     *) command_line+=" ${argument}" ;;
   esac
   case "${argument}" in
-    --part=tests | --part=walk | --part=sanitizer | --part=bench | \
-      --part=cliffs | --part=regret | --part=all)
+    --part=tests | --part=walk | --part=sanitizer | --part=calibrate | \
+      --part=bench | --part=cliffs | --part=regret | --part=all)
       part=${argument#*=} ;;
     --filter=* | --binaries=* | --out=* | --commit=* | --kernels_core=* | \
       --kernels_cuda=*)
@@ -164,37 +166,72 @@ sanitize() {  # <tool> <title> <command...>
   [[ -z ${summary} || ${timed_out} == 1 || ${exit_code} == 0 ]]
 }
 
+# Everything under one tool.
+sanitize_all() {  # <tool>
+  local failed=0 tool=$1 program sample
+  local paged="${binaries}/apps/paged"
+  local file="${PAGED_TEST_DATA}/smollm2_decode.safetensors"
+  if ! command -v compute-sanitizer > /dev/null; then
+    echo "not measured: compute-sanitizer is not installed" |
+      section "${tool}: all"
+    return 0
+  fi
+  if [[ -x ${paged} ]]; then
+    sanitize "${tool}" "paged run --variant=all" "${paged}" run "${file}" \
+      --backend=cuda --variant=all || failed=1
+    sanitize "${tool}" "paged run --variant=split_k --splits=5" "${paged}" run \
+      "${file}" --backend=cuda --variant=split_k --splits=5 || failed=1
+  fi
+  while IFS= read -r program; do
+    sample=$(sample_gpu_cases "${program}" 8)
+    [[ -n ${sample} ]] || continue
+    sanitize "${tool}" "$(basename "${program}"), 8 GPU cases" "${program}" \
+      "--gtest_filter=${sample}" || failed=1
+  done < <(test_programs)
+  return "${failed}"
+}
+
+# The tools side by side, each in a scratch folder of its own.
 record_sanitizer() {
   if [[ ${has_gpu} == 0 ]]; then
     echo "not measured: no GPU" | section "all tools"
     no_gpu=1
     return 0
   fi
-  local failed=0 tool program sample
+  local failed=0 tool pid tools=(memcheck racecheck initcheck synccheck) pids=()
   PATH="${PATH}:/usr/local/cuda/bin"
-  for tool in memcheck racecheck initcheck synccheck; do
-    if ! command -v compute-sanitizer > /dev/null; then
-      echo "not measured: compute-sanitizer is not installed" |
-        section "${tool}: all"
-      continue
-    fi
-    if [[ -x "${binaries}/apps/paged" ]]; then
-      sanitize "${tool}" "paged run --variant=all" "${binaries}/apps/paged" run \
-        "${PAGED_TEST_DATA}/smollm2_decode.safetensors" --backend=cuda \
-        --variant=all || failed=1
-      sanitize "${tool}" "paged run --variant=split_k --splits=5" \
-        "${binaries}/apps/paged" run \
-        "${PAGED_TEST_DATA}/smollm2_decode.safetensors" --backend=cuda \
-        --variant=split_k --splits=5 || failed=1
-    fi
-    while IFS= read -r program; do
-      sample=$(sample_gpu_cases "${program}" 8)
-      [[ -n ${sample} ]] || continue
-      sanitize "${tool}" "$(basename "${program}"), 8 GPU cases" "${program}" \
-        "--gtest_filter=${sample}" || failed=1
-    done < <(test_programs)
+  for tool in "${tools[@]}"; do
+    mkdir "${scratch}/${tool}"
+    : > "${scratch}/${tool}/sections"
+    (
+      trap - EXIT
+      scratch+="/${tool}"
+      sanitize_all "${tool}"
+    ) &
+    pids+=("$!")
   done
+  for pid in "${pids[@]}"; do wait "${pid}" || failed=1; done
+  for tool in "${tools[@]}"; do cat "${scratch}/${tool}/sections"; done \
+    >> "${scratch}/sections"
   return "${failed}"
+}
+
+record_calibrate() {
+  if [[ ${has_gpu} == 0 ]]; then
+    echo "not measured: no GPU" | section "paged calibrate"
+    no_gpu=1
+    return 0
+  fi
+  local log="${scratch}/calibrate.log" profile="${scratch}/gpu.profile" result=0
+  local begin=${EPOCHREALTIME/./}
+  run_limited 120 "${log}" "${binaries}/apps/paged" calibrate \
+    "--out=${profile}" || result=1
+  {
+    echo "exit code ${exit_code} after $(((${EPOCHREALTIME/./} - begin) / 1000)) ms"
+    cat "${log}"
+    [[ ! -f ${profile} ]] || cat "${profile}"
+  } | section "paged calibrate"
+  return "${result}"
 }
 
 # Rows of decode_benchmark, merged into a record.
@@ -230,7 +267,7 @@ record_regret() {
 
 result=0
 no_gpu=0
-for each in tests walk sanitizer; do
+for each in tests walk sanitizer calibrate; do
   [[ ${part} == all || ${part} == "${each}" ]] || continue
   say "${each}"
   : > "${scratch}/sections"
@@ -251,6 +288,6 @@ if [[ ${part} == all || ${part} == regret ]]; then
   say regret
   record_regret || result=$?
 fi
-[[ ${part} == sanitizer && ${no_gpu} == 1 ]] && result=3
+[[ ${part} != all && ${no_gpu} == 1 ]] && result=3
 say "wrote ${out#"${root}"/}; exit code ${result}"
 exit "${result}"
