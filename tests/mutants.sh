@@ -152,7 +152,7 @@ mutant "hidden slots are read (vectors)" $f 's/if (!Sees(item.visible, position)
 mutant "slots do not start again with a block" $f 's/place = {place.logical_block + 1, 0};/place.logical_block += 1;/'
 f=kernels/cpu/simd_tile-inl.h
 mutant "sums keep their old maximum" $f 's/sum\[r \* T + t\] \*= keep;//'
-mutant "padding of a tile has a score" $f 's/to\[r \* T + t\] = -std::numeric_limits<float>::infinity();/to[r * T + t] = 0.0f;/'
+mutant "padding of a tile has a score" $f 's/scores\[ScoreIndex<R>(r, t)\] = -std::numeric_limits<float>::infinity();/scores[ScoreIndex<R>(r, t)] = 0.0f;/'
 f=kernels/cpu/simd_values-inl.h
 mutant "the last values are lost" $f 's/if (at < tokens.dim) {/if (false) {/g'
 f=kernels/cpu/simd_attend-inl.h
