@@ -18,13 +18,6 @@ void Compare(const TimedShape& timed, const TimedShape& neighbour,
   }
 }
 
-// Whether `a` is `b` once `b` has the block size and the order of `a`'s.
-bool DifferInBlocksAlone(const BenchShape& a, BenchShape b) {
-  b.block_size = a.block_size;
-  b.has_ordered_blocks = a.has_ordered_blocks;
-  return ShapeName(a) == ShapeName(b);
-}
-
 std::string Line(const char* what, const Cliff& cliff) {
   if (cliff.per_byte == 0) return absl::StrFormat("%s: not measured\n", what);
   return absl::StrFormat("%s: at worst %.3f per byte: %s against %s\n", what,

@@ -230,17 +230,12 @@ std::vector<BenchShape> HostShapes() {
 
 namespace {
 
-constexpr int kUsualBlockSize = 16;
-
 BenchShape OfUsualBlocks() { return Uniform(64, 4096, 8, 4); }
 
 }  // namespace
 
 bool VariesBlocks(const BenchShape& shape) {
-  BenchShape usual = shape;
-  usual.block_size = kUsualBlockSize;
-  usual.has_ordered_blocks = false;
-  return ShapeName(usual) == ShapeName(OfUsualBlocks());
+  return DifferInBlocksAlone(shape, OfUsualBlocks());
 }
 
 std::vector<BenchShape> CliffShapes() {

@@ -47,6 +47,12 @@ std::string ShapeName(const BenchShape& shape) {
       shape.has_ordered_blocks ? "/ordered" : "");
 }
 
+bool DifferInBlocksAlone(const BenchShape& a, BenchShape b) {
+  b.block_size = a.block_size;
+  b.has_ordered_blocks = a.has_ordered_blocks;
+  return ShapeName(a) == ShapeName(b);
+}
+
 std::vector<Cache> CachesOf(const BenchShape& shape) {
   if (!shape.model.empty()) return {Cache::kCold};
   return {Cache::kCold, Cache::kWarm};

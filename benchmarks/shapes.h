@@ -61,6 +61,9 @@ std::string RowName(absl::string_view variant, const BenchShape& shape,
 // The same without variant and cache.
 std::string ShapeName(const BenchShape& shape);
 
+// Whether `a` is `b` once `b` has the block size and the order of `a`'s.
+bool DifferInBlocksAlone(const BenchShape& a, BenchShape b);
+
 // Sequences of equal lengths.
 BenchShape Uniform(int num_seqs, int context_len, int num_kv_heads, int group);
 

@@ -278,15 +278,14 @@ Row CudaMeasurer::MeasureRun(const BenchShape& shape) {
 Row CudaMeasurer::MeasureLowering(const BenchShape& shape) {
   const std::string name = HostRowName("lower", shape);
   CudaProblem problem(shape, *backend_, stream_.get());
-  absl::StatusOr<PlannedDecode> decode = problem.Plan(AutomaticOptions());
-  if (!decode.ok()) {
-    Row row;
-    row.name = name;
-    row.error = decode.status().ToString();
-    return row;
-  }
+  const absl::StatusOr<PlannedDecode> decode = problem.Plan(AutomaticOptions());
   return TimeOnHost(
-      name, [&] { return problem.LowerDecode(*decode, 0).status(); }, [] {});
+      name,
+      [&] {
+        return decode.ok() ? problem.LowerDecode(*decode, 0).status()
+                           : decode.status();
+      },
+      [] {});
 }
 
 // The part that is not: the runtime's launch call, of a kernel that finds
