@@ -19,6 +19,7 @@ struct Form {
   BlockEventKind kind;
   const char* block = nullptr;  // the fields' names; null: it has none
   const char* other = nullptr;
+  const char* number = nullptr;
   bool has_row = true;
   bool has_digest = false;
 };
@@ -43,9 +44,9 @@ const std::map<std::string, Form>& Forms() {
       {"taken", {.kind = BlockEventKind::kTaken, .block = "block"}},
       {"removed", {.kind = BlockEventKind::kRemoved, .block = "block"}},
       {"closed", {.kind = BlockEventKind::kClosed}},
-      {"length", {.kind = BlockEventKind::kLength, .block = "tokens"}},
+      {"length", {.kind = BlockEventKind::kLength, .number = "tokens"}},
       {"step",
-       {.kind = BlockEventKind::kStep, .block = "id", .has_row = false}}};
+       {.kind = BlockEventKind::kStep, .number = "id", .has_row = false}}};
   return *forms;
 }
 
@@ -132,6 +133,11 @@ absl::StatusOr<BlockEvent> ParseEventLine(const std::string& line) {
     PAGED_ASSIGN_OR_RETURN(const int64_t other,
                            NumberOf(object, fields.other, 0, kMost));
     event.other = static_cast<int32_t>(other);
+  }
+  if (fields.number != nullptr) {
+    PAGED_ASSIGN_OR_RETURN(event.number,
+                           NumberOf(object, fields.number, 0,
+                                    std::numeric_limits<int64_t>::max()));
   }
   if (fields.has_digest) {
     PAGED_ASSIGN_OR_RETURN(event.digest, DigestOf(object));

@@ -60,7 +60,7 @@ absl::Status BlockReplay::Apply(const BlockEvent& event) {
     case BlockEventKind::kLength:
       return ApplyRow(event);
     case BlockEventKind::kStep:
-      EndStep(event.block);
+      EndStep(event.number);
       break;
   }
   return absl::OkStatus();
@@ -121,7 +121,7 @@ absl::Status BlockReplay::ApplyRow(const BlockEvent& event) {
     row.blocks.push_back(event.block);
   } else if (event.kind == BlockEventKind::kLength) {
     row.has_length = true;
-    row.tokens = event.block;
+    row.tokens = event.number;
   } else if (event.kind == BlockEventKind::kRemoved) {
     const auto found =
         std::find(row.blocks.begin(), row.blocks.end(), event.block);

@@ -41,9 +41,9 @@ std::string FieldsOf(const BlockEvent& e) {
     case BlockEventKind::kClosed:
       return row();
     case BlockEventKind::kLength:
-      return absl::StrCat(row(), ",\"tokens\":", e.block);
+      return absl::StrCat(row(), ",\"tokens\":", e.number);
     case BlockEventKind::kStep:
-      return absl::StrCat(",\"id\":", e.block);
+      return absl::StrCat(",\"id\":", e.number);
   }
   return "";
 }

@@ -27,10 +27,10 @@ void AddStepEvents(BlockManagerState& state) {
     if (sequence.kind != internal::SequenceKind::kSequence) continue;
     state.events.Add({.kind = BlockEventKind::kLength,
                       .slot = slot,
-                      .block = static_cast<int32_t>(sequence.length)});
+                      .number = sequence.length});
   }
   state.events.Add({.kind = BlockEventKind::kStep,
-                    .block = static_cast<int32_t>(state.steps.building())});
+                    .number = static_cast<int64_t>(state.steps.building())});
 }
 
 }  // namespace

@@ -126,8 +126,8 @@ enum class BlockEventKind {
   kTaken,    // `block` is now in row `slot`, new or found
   kRemoved,  // and is not any more
   kClosed,   // row `slot`
-  kLength,   // the sequence of row `slot` has `block` tokens
-  kStep,     // number `block` was submitted
+  kLength,   // the sequence of row `slot` has `number` tokens
+  kStep,     // step `number` was submitted
 };
 
 // Fields that a kind does not name are 0.
@@ -136,6 +136,7 @@ struct BlockEvent {
   uint32_t slot = 0;
   int32_t block = 0;
   int32_t other = 0;
+  int64_t number = 0;
   BlockDigest digest = {};
 };
 

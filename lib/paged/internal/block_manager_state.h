@@ -135,6 +135,11 @@ struct BlockManagerAccess {
   static std::size_t& NumClosed(BlockManagerState& state) {
     return state.sequences.num_closed_;
   }
+  // Of a manager without steps: they begin behind `retired`, a multiple of
+  // steps.num_slots().
+  static void SkipSteps(BlockManagerState& state, uint64_t retired) {
+    state.steps.submitted_ = state.steps.retired_ = retired;
+  }
 };
 
 }  // namespace paged::internal

@@ -51,6 +51,8 @@ class StepLog {
   void Retire(uint64_t step) { retired_ = step; }
 
  private:
+  friend struct BlockManagerAccess;
+
   uint64_t num_slots_;
   std::size_t max_copies_;
   uint64_t retired_ = 0;

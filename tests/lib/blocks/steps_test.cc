@@ -3,7 +3,9 @@
 
 #include <vector>
 
+#include "paged/block_events.h"
 #include "paged/block_manager.h"
+#include "paged/internal/block_manager_state.h"
 #include "tests/lib/blocks/block_support.h"
 
 namespace paged::testing {
@@ -87,6 +89,31 @@ TEST(StepsTest, RefusesMoreStepsThanItKeepsAndWhatIsNotInFlight) {
   EXPECT_FALSE(manager.RetireStep(0).ok());
   ASSERT_TRUE(manager.RetireStep(second).ok());
   EXPECT_FALSE(manager.RetireStep(second).ok());
+}
+
+// A row of blocks of 2^20 tokens, in a manager that has run for a while.
+TEST(StepsTest, EventsTellNumbersAndLengthsPast32Bits) {
+  BlockManager manager =
+      BlockManager::Create({.num_blocks = 8192,
+                            .block_size = 1 << 20,
+                            .max_seqs = 1,
+                            .max_blocks_per_seq = 8191,
+                            .max_steps_in_flight = 3,
+                            .max_events = 1 << 14,
+                            .event_detail = EventDetail::kRows})
+          .value();
+  using Access = internal::BlockManagerAccess;
+  Access::SkipSteps(Access::State(manager), 1ull << 32);
+  ASSERT_TRUE(manager.Open({.num_tokens = 5'000'000'000}).ok());
+  EXPECT_EQ(manager.SubmitStep().value().id, 4294967297u);
+  EXPECT_TRUE(manager.RetireStep(4294967297u).ok());
+  std::vector<BlockEvent> events(1 << 14);
+  events.resize(manager.TakeEvents(absl::MakeSpan(events)));
+  ASSERT_GT(events.size(), 2u);
+  EXPECT_EQ(EventLine(events.end()[-2]),
+            "{\"event\":\"length\",\"row\":0,\"tokens\":5000000000}\n");
+  EXPECT_EQ(EventLine(events.back()),
+            "{\"event\":\"step\",\"id\":4294967297}\n");
 }
 
 // The device's table, fed by changes alone and in pieces, is the host's.
