@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <random>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "benchmarks/models.h"
 
 namespace paged::benchmarks {
 namespace {
@@ -14,27 +17,44 @@ namespace {
 // measurement stays below some milliseconds.
 constexpr int64_t kMaxKvBytes = 1'500'000'000;
 
-struct Model {
+// One of models.h, by the record's name for it. Another is no constant, and
+// does not compile.
+struct NamedModel {
+  consteval NamedModel(const char* record_name, std::string_view key)
+      : name(record_name),
+        model(*std::find_if(
+            std::begin(kModels), std::end(kModels),
+            [key](const Model& candidate) { return candidate.name == key; })) {}
   const char* name;
-  int num_q_heads;
-  int num_kv_heads;
-  int head_dim;
+  const Model& model;
 };
 
-// From the models' public configurations.
-constexpr Model kModels[] = {
-    {"GPT-2", 12, 12, 64},           {"Llama-2-7B", 32, 32, 128},
-    {"Llama-2-13B", 40, 40, 128},    {"Llama-3-8B", 32, 8, 128},
-    {"Llama-3-70B", 64, 8, 128},     {"Llama-3.1-405B", 128, 8, 128},
-    {"Llama-3.2-1B", 32, 8, 64},     {"Llama-3.2-3B", 24, 8, 128},
-    {"Llama-4-Scout", 40, 8, 128},   {"TinyLlama", 32, 4, 64},
-    {"SmolLM2-135M", 9, 3, 64},      {"SmolLM2-360M", 15, 5, 64},
-    {"Qwen2-0.5B", 14, 2, 64},       {"Qwen2.5-7B", 28, 4, 128},
-    {"Qwen3-0.6B", 16, 8, 128},      {"Qwen3-30B-A3B", 32, 4, 128},
-    {"Qwen3-235B-A22B", 64, 4, 128}, {"gpt-oss-20b", 64, 8, 64},
-    {"Phi-3-medium", 40, 10, 128},   {"GLM-4-9B", 32, 2, 128},
-    {"Command-R+", 96, 8, 128},      {"Grok-1", 48, 8, 128},
-    {"Whisper-large", 20, 20, 64},   {"Falcon-40B", 128, 8, 64},
+// In the order in which they are dealt loads.
+constexpr NamedModel kNamedModels[] = {
+    {"GPT-2", "gpt2"},
+    {"Llama-2-7B", "llama2_7b"},
+    {"Llama-2-13B", "llama2_13b"},
+    {"Llama-3-8B", "llama3_8b"},
+    {"Llama-3-70B", "llama3_70b"},
+    {"Llama-3.1-405B", "llama31_405b"},
+    {"Llama-3.2-1B", "llama32_1b"},
+    {"Llama-3.2-3B", "llama32_3b"},
+    {"Llama-4-Scout", "llama4_scout"},
+    {"TinyLlama", "tinyllama"},
+    {"SmolLM2-135M", "smollm2_135m"},
+    {"SmolLM2-360M", "smollm2_360m"},
+    {"Qwen2-0.5B", "qwen2_0.5b"},
+    {"Qwen2.5-7B", "qwen25_7b"},
+    {"Qwen3-0.6B", "qwen3_0.6b"},
+    {"Qwen3-30B-A3B", "qwen3_30b_a3b"},
+    {"Qwen3-235B-A22B", "qwen3_235b_a22b"},
+    {"gpt-oss-20b", "gpt_oss_20b"},
+    {"Phi-3-medium", "phi3_medium"},
+    {"GLM-4-9B", "glm4_9b"},
+    {"Command-R+", "command_r_plus"},
+    {"Grok-1", "grok1"},
+    {"Whisper-large", "whisper_large"},
+    {"Falcon-40B", "falcon_40b"},
 };
 
 struct Load {
@@ -64,7 +84,7 @@ std::vector<int32_t> Uniform(int num_seqs, int context_len) {
 // Each model at each parallelism gets the next two loads that fit.
 void AddModels(std::vector<RegretShape>& shapes) {
   size_t next_load = 0;
-  for (const Model& model : kModels) {
+  for (const auto& [name, model] : kNamedModels) {
     for (int t : {1, 2, 4, 8}) {
       const int num_kv_heads = std::max(model.num_kv_heads / t, 1);
       const int num_q_heads = model.num_q_heads / t;
@@ -79,10 +99,9 @@ void AddModels(std::vector<RegretShape>& shapes) {
             ShapeOf(Uniform(load.num_seqs, load.context_len), num_kv_heads,
                     num_q_heads / num_kv_heads, model.head_dim);
         if (shape.kv_bytes() > kMaxKvBytes) continue;
-        shapes.push_back(
-            {absl::StrCat(model.name, "/t:", t, "/b:", load.num_seqs,
-                          "/ctx:", load.context_len),
-             std::move(shape)});
+        shapes.push_back({absl::StrCat(name, "/t:", t, "/b:", load.num_seqs,
+                                       "/ctx:", load.context_len),
+                          std::move(shape)});
         ++added;
       }
     }
