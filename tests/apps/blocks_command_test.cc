@@ -13,6 +13,7 @@
 #include "paged/block_events.h"
 #include "tests/apps/cli_runner.h"
 #include "tests/apps/tensor_file_builder.h"
+#include "tests/support/temporary_folder.h"
 
 namespace paged::testing {
 namespace {
@@ -23,10 +24,6 @@ using ::testing::Not;
 std::string ReadText(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
-}
-
-std::string PathFor(const std::string& name) {
-  return absl::StrCat(::testing::TempDir(), "blocks_command_test_", name);
 }
 
 CliResult Replay(const std::string& log, std::vector<std::string> flags = {}) {
@@ -134,7 +131,8 @@ TEST(BlocksCommandTest, AReplayEqualsTheManagersStatistics) {
 TEST(BlocksCommandTest, AScenariosLogReplaysToTheSameSummary) {
   for (const char* name : {"chat", "beams", "speech", "churn"}) {
     SCOPED_TRACE(name);
-    const std::string log = PathFor("log");
+    const TemporaryFolder folder;
+    const std::string log = folder.PathOf("log");
     const CliResult made = RunCli(
         {"blocks", "replay", absl::StrCat("--scenario=", name), "--steps=900",
          "--seed=4", "--json", absl::StrCat("--log=", log)});
@@ -148,7 +146,8 @@ TEST(BlocksCommandTest, AScenariosLogReplaysToTheSameSummary) {
 }
 
 TEST(BlocksCommandTest, ThePageNeedsNothingElse) {
-  const std::string path = PathFor("page.html");
+  const TemporaryFolder folder;
+  const std::string path = folder.PathOf("page.html");
   const CliResult result =
       RunCli({"blocks", "replay", "--scenario=beams", "--steps=700",
               absl::StrCat("--html=", path)});

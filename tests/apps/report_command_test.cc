@@ -16,6 +16,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/apps/cli_runner.h"
+#include "tests/support/temporary_folder.h"
 
 namespace paged::testing {
 namespace {
@@ -41,12 +42,6 @@ int CountOf(const std::string& text, const std::string& part) {
 
 class ReportCommandTest : public ::testing::Test {
  protected:
-  ReportCommandTest() {
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directory(folder_);
-  }
-  ~ReportCommandTest() override { std::filesystem::remove_all(folder_); }
-
   // Of shapes that take an instant, on the CPU.
   CliResult Report(std::vector<std::string> more = {}) const {
     std::vector<std::string> args = {
@@ -60,10 +55,8 @@ class ReportCommandTest : public ::testing::Test {
     return RunCli(args);
   }
 
-  const std::string folder_ = absl::StrCat(
-      ::testing::TempDir(), "report_",
-      ::testing::UnitTest::GetInstance()->current_test_info()->name());
-  const std::string page_ = folder_ + "/report.html";
+  const TemporaryFolder folder_;
+  const std::string page_ = folder_.PathOf("report.html");
 };
 
 TEST_F(ReportCommandTest, ShowsAllItsPartsAndStandsAlone) {
@@ -88,7 +81,7 @@ TEST_F(ReportCommandTest, ShowsAllItsPartsAndStandsAlone) {
 }
 
 TEST_F(ReportCommandTest, TakesTheRowsOfAScan) {
-  const std::string csv = folder_ + "/rows.csv";
+  const std::string csv = folder_.PathOf("rows.csv");
   ASSERT_EQ(RunCli({"scan", "--backend=cpu", "--csv=" + csv, "--over=batch",
                     "--context_len=32", "--num_q_heads=2", "--num_kv_heads=1",
                     "--head_dim=64", "--warmups=1", "--runs=5"})
@@ -183,19 +176,19 @@ class ReportBrowserTest : public ReportCommandTest {
   // What the console said.
   std::vector<std::string> Console(bool is_dark, int width) const {
     // In a frame, as windows have a smallest width that phones are below.
-    std::ofstream(folder_ + "/frame.html")
+    std::ofstream(folder_.PathOf("frame.html"))
         << "<!DOCTYPE html><body style=\"margin:0\"><iframe "
            "src=\"report.html\" "
            "style=\"border:0\" height=2000 width="
         << width << "></iframe></body>";
     const std::string command = absl::StrCat(
-        "timeout 60 chromium --headless --no-sandbox --disable-gpu "
+        "timeout 240 chromium --headless --no-sandbox --disable-gpu "
         "--hide-scrollbars --enable-logging=stderr --v=0 --user-data-dir=",
-        folder_, "/profile --window-size=1280,2000 ",
+        folder_.PathOf("profile"), " --window-size=1280,2000 ",
         is_dark ? "--blink-settings=preferredColorScheme=0 "
                 : "--blink-settings=preferredColorScheme=1 ",
-        "--screenshot=", folder_, "/page.png file://", folder_,
-        "/frame.html 2>&1");
+        "--screenshot=", folder_.PathOf("page.png"), " file://",
+        folder_.PathOf("frame.html"), " 2>&1");
     std::vector<std::string> lines;
     std::FILE* pipe = popen(command.c_str(), "r");
     char buffer[4096];
@@ -203,7 +196,7 @@ class ReportBrowserTest : public ReportCommandTest {
       if (absl::StrContains(buffer, "CONSOLE")) lines.emplace_back(buffer);
     }
     EXPECT_EQ(pclose(pipe), 0);
-    EXPECT_GT(std::filesystem::file_size(folder_ + "/page.png"), 10'000u);
+    EXPECT_GT(std::filesystem::file_size(folder_.PathOf("page.png")), 10'000u);
     return lines;
   }
 };

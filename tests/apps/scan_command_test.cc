@@ -16,6 +16,7 @@
 #include "gtest/gtest.h"
 #include "tests/apps/cli_runner.h"
 #include "tests/apps/program.h"
+#include "tests/support/temporary_folder.h"
 
 namespace paged::testing {
 namespace {
@@ -27,15 +28,6 @@ using ::testing::Not;
 
 class ScanCommandTest : public ::testing::Test {
  protected:
-  ScanCommandTest()
-      : path_(absl::StrCat(
-            ::testing::TempDir(), "scan_",
-            ::testing::UnitTest::GetInstance()->current_test_info()->name(),
-            ".csv")) {
-    std::filesystem::remove(path_);
-  }
-  ~ScanCommandTest() override { std::filesystem::remove(path_); }
-
   // Points that take an instant, on the CPU.
   std::vector<std::string> Args(std::vector<std::string> more = {}) const {
     std::vector<std::string> args = {"scan",
@@ -67,7 +59,8 @@ class ScanCommandTest : public ::testing::Test {
     return rows.value_or(std::vector<BenchRow>());
   }
 
-  const std::string path_;
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_.PathOf("rows.csv");
 };
 
 // Of each of two batches: read, v1, split_k, auto and seven forced counts.
@@ -145,8 +138,10 @@ TEST_F(ScanCommandTest, CtrlCLeavesAFileThatResumeGoesOnWith) {
   if (!std::filesystem::exists(FindProgram())) {
     GTEST_SKIP() << "the program is not at " << FindProgram();
   }
-  // Nine batches; the signal comes after the first row.
-  std::vector<std::string> args = Args({"--over=batch", "--runs=200"});
+  // Nine batches. The signal comes after the first one's rows, and the others
+  // would take minutes.
+  std::vector<std::string> args =
+      Args({"--over=batch", "--runs=20000", "--max_seconds=60"});
   bool is_sent = false;
   const ProcessResult interrupted = RunOnTerminal(args, {}, [&](pid_t process) {
     if (is_sent || Text().size() <= CsvHeader().size()) return;

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
@@ -15,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "paged/cuda_backend.h"
 #include "tests/apps/cli_runner.h"
+#include "tests/support/temporary_folder.h"
 
 namespace paged::testing {
 namespace {
@@ -74,8 +74,6 @@ std::vector<Json> EventsOf(const Json& trace, const std::string& category) {
 
 class TraceCommandTest : public ::testing::Test {
  protected:
-  ~TraceCommandTest() override { std::filesystem::remove(path_); }
-
   Json Trace(std::vector<std::string> args) {
     args.insert(args.begin(), {"trace", absl::StrCat("--out=", path_)});
     result_ = RunCli(args);
@@ -84,9 +82,8 @@ class TraceCommandTest : public ::testing::Test {
     return Json::parse(stream, nullptr, /*allow_exceptions=*/false);
   }
 
-  const std::string path_ = absl::StrCat(
-      ::testing::TempDir(), "trace_",
-      ::testing::UnitTest::GetInstance()->current_test_info()->name(), ".json");
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_.PathOf("trace.json");
   CliResult result_;
 };
 

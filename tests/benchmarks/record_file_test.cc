@@ -3,12 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "nlohmann/json.hpp"
+#include "tests/support/temporary_folder.h"
 
 namespace paged::benchmarks {
 namespace {
@@ -17,17 +17,8 @@ using Json = nlohmann::json;
 
 class MergeRecordsTest : public ::testing::Test {
  protected:
-  // A folder of its own for each case, as cases run side by side.
-  MergeRecordsTest()
-      : folder_(
-            std::filesystem::path(::testing::TempDir()) /
-            ::testing::UnitTest::GetInstance()->current_test_info()->name()) {
-    std::filesystem::create_directories(folder_);
-  }
-  ~MergeRecordsTest() override { std::filesystem::remove_all(folder_); }
-
   std::string Path(const std::string& name) const {
-    return (folder_ / name).string();
+    return folder_.PathOf(name);
   }
 
   // A record with one row per name, all of the same time.
@@ -51,7 +42,7 @@ class MergeRecordsTest : public ::testing::Test {
   }
 
  private:
-  std::filesystem::path folder_;
+  const testing::TemporaryFolder folder_;
 };
 
 TEST_F(MergeRecordsTest, ReplacesRowsOfTheSameNameAndKeepsTheOthers) {

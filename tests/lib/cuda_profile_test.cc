@@ -7,6 +7,7 @@
 
 #include "paged/cuda_backend.h"
 #include "paged/profile_file.h"
+#include "tests/support/temporary_folder.h"
 
 namespace paged {
 namespace {
@@ -22,11 +23,12 @@ class CudaProfileTest : public ::testing::Test {
 
   // Makes the environment name a file of this profile.
   void Name(const DeviceProfile& profile) {
-    const std::string path = ::testing::TempDir() + "paged_test.profile";
+    const std::string path = folder_.PathOf("profile");
     std::ofstream(path) << ProfileText(profile);
     setenv("PAGED_PROFILE", path.c_str(), 1);
   }
 
+  const testing::TemporaryFolder folder_;
   DeviceProfile own_;
 };
 
