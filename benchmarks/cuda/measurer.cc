@@ -1,27 +1,22 @@
 #include "benchmarks/measurer.h"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "benchmarks/cuda/device_context.h"
+#include "benchmarks/cuda/gpu_rows.h"
+#include "benchmarks/cuda/host_rows.h"
 #include "benchmarks/cuda/problem.h"
 #include "benchmarks/cuda/timing.h"
-#include "benchmarks/host_cost.h"
 #include "benchmarks/sample_oracle.h"
-#include "benchmarks/tiers.h"
-#include "kernels/cuda/launch.h"
 
 namespace paged::benchmarks {
 namespace {
 
 constexpr int kRounds = 21;
 constexpr int kCliffRounds = 7;
-const int64_t kMaxThrustBytes =
-    LargestBytesOf(Variant::kThrust, DeviceKind::kCuda);
 constexpr int kThrustRuns = 5;
 constexpr int kScheduleCalls = 32;
-constexpr char kLaunchRow[] = "host/launch/nothing_to_fill";
 
 // A variant of a shape with one cache, on its way to become a row.
 struct Contender {
@@ -30,50 +25,17 @@ struct Contender {
   std::optional<TimedGraph> graph;
 };
 
-// CUDA cores, which serve these, have no rings to gather through.
-bool GatherServes(const BenchShape& shape) {
-  return shape.dtype != DType::kF32;
-}
-
-bool IsMeasuredInvariant(const BenchShape& shape) {
-  const std::vector<BenchShape> shapes = InvariantShapes();
-  return std::any_of(shapes.begin(), shapes.end(), [&](const BenchShape& s) {
-    return ShapeName(s) == ShapeName(shape);
-  });
-}
-
-// Where it is quick enough, and has the features.
-bool ThrustServes(const BenchShape& shape) {
-  const BenchRules& rules = shape.rules;
-  return shape.model.empty() && shape.kv_bytes() <= kMaxThrustBytes &&
-         SizeOf(shape.dtype) > 1 && rules.q_len == 1 && rules.window == 0 &&
-         rules.attention_chunk == 0 && rules.soft_cap == 0 &&
-         !rules.has_alibi && !rules.has_sink_logits;
-}
-
 class CudaMeasurer : public Measurer {
  public:
   CudaMeasurer(std::unique_ptr<Backend> backend, RowSet set)
-      : set_(set), backend_(std::move(backend)), stream_(MakeStream()) {}
+      : gpu_rows_(set), backend_(std::move(backend)), stream_(MakeStream()) {}
 
-  std::vector<BenchShape> Shapes() const override {
-    return set_ == RowSet::kCliffs ? CliffShapes() : GpuShapes();
-  }
-
+  std::vector<BenchShape> Shapes() const override { return gpu_rows_.Shapes(); }
   std::vector<std::string> Variants(const BenchShape& shape) const override {
-    std::vector<std::string> variants;
-    if (HasGather(shape)) variants.push_back("gather");
-    for (std::string& variant : DecodeVariants(shape)) {
-      variants.push_back(std::move(variant));
-    }
-    if (shape.is_ragged()) variants.push_back("schedule");
-    if (HasThrust(shape)) variants.push_back("thrust");
-    return variants;
+    return gpu_rows_.Variants(shape);
   }
-
   std::vector<Cache> Caches(const BenchShape& shape) const override {
-    return set_ == RowSet::kCliffs ? std::vector<Cache>{Cache::kCold}
-                                   : CachesOf(shape);
+    return gpu_rows_.Caches(shape);
   }
 
   std::vector<Row> Measure(const BenchShape& shape) override {
@@ -87,7 +49,10 @@ class CudaMeasurer : public Measurer {
     return rows;
   }
 
-  std::vector<HostRow> HostRows() override;
+  std::vector<HostRow> HostRows() override {
+    return gpu_rows_.is_of_cliffs() ? std::vector<HostRow>()
+                                    : CudaHostRows(*backend_, stream_.get());
+  }
   std::vector<std::pair<std::string, std::string>> Context() override {
     return DeviceContext(*backend_, stream_.get());
   }
@@ -102,28 +67,8 @@ class CudaMeasurer : public Measurer {
   Row MeasureSchedule(Cache cache, CudaProblem& problem);
   Row MeasureThrust(Cache cache, CudaProblem& problem,
                     absl::Span<const SampleRow> samples, double gather_us);
-  Row MeasureRun(const BenchShape& shape);
-  Row MeasureLowering(const BenchShape& shape);
-  Row MeasureLaunch();
 
-  // A cliff is a matter of the dispatch's choices alone.
-  std::vector<std::string> DecodeVariants(const BenchShape& shape) const {
-    if (set_ == RowSet::kCliffs || !shape.model.empty()) return {"auto"};
-    std::vector<std::string> variants = {"v1", "split_k", "auto"};
-    if (IsMeasuredInvariant(shape)) variants.push_back("auto_invariant");
-    return variants;
-  }
-  bool HasGather(const BenchShape& shape) const {
-    return set_ == RowSet::kCliffs ? VariesBlocks(shape) : GatherServes(shape);
-  }
-  bool HasThrust(const BenchShape& shape) const {
-    return set_ != RowSet::kCliffs && ThrustServes(shape);
-  }
-  int num_rounds() const {
-    return set_ == RowSet::kCliffs ? kCliffRounds : kRounds;
-  }
-
-  RowSet set_;
+  GpuRows gpu_rows_;
   std::unique_ptr<Backend> backend_;
   OwnedStream stream_;
 };
@@ -135,7 +80,9 @@ void CudaMeasurer::MeasureWith(Cache cache, CudaProblem& problem,
   const BenchShape& shape = problem.shape();
   std::vector<Contender> contenders;
   absl::StatusOr<BestGather> best = absl::UnimplementedError("no gather");
-  if (HasGather(shape)) best = FindBestGather(problem, cache, stream_.get());
+  if (gpu_rows_.HasGather(shape)) {
+    best = FindBestGather(problem, cache, stream_.get());
+  }
   if (best.ok()) {
     absl::StatusOr<TimedGraph> graph =
         problem.CaptureGather(best->decode, cache);
@@ -147,11 +94,11 @@ void CudaMeasurer::MeasureWith(Cache cache, CudaProblem& problem,
     }
   }
   const bool has_gather = !contenders.empty();
-  if (!has_gather && HasGather(shape)) {
+  if (!has_gather && gpu_rows_.HasGather(shape)) {
     rows.push_back(
         MakeFailedRow("gather", shape, cache, best.status().ToString()));
   }
-  for (const std::string& variant : DecodeVariants(shape)) {
+  for (const std::string& variant : gpu_rows_.DecodeVariants(shape)) {
     std::optional<Contender> contender =
         Enter(variant, cache, problem, samples, rows);
     if (contender.has_value()) contenders.push_back(*std::move(contender));
@@ -164,7 +111,8 @@ void CudaMeasurer::MeasureWith(Cache cache, CudaProblem& problem,
       graphs.push_back(&*contender.graph);
     }
     const std::vector<double> times_us =
-        TimeInTurns(stream_.get(), graphs, num_rounds());
+        TimeInTurns(stream_.get(), graphs,
+                    gpu_rows_.is_of_cliffs() ? kCliffRounds : kRounds);
     if (has_gather) gather_us = times_us.front();
     for (std::size_t i = 0; i < contenders.size(); ++i) {
       SetTime(contenders[i].row, times_us[i], gather_us);
@@ -172,7 +120,7 @@ void CudaMeasurer::MeasureWith(Cache cache, CudaProblem& problem,
     }
   }
   if (shape.is_ragged()) rows.push_back(MeasureSchedule(cache, problem));
-  if (HasThrust(shape)) {
+  if (gpu_rows_.HasThrust(shape)) {
     rows.push_back(MeasureThrust(cache, problem, samples, gather_us));
   }
 }
@@ -254,64 +202,6 @@ Row CudaMeasurer::MeasureThrust(Cache cache, CudaProblem& problem,
   }
   SetTime(row, MedianOf(times_us), gather_us);
   return row;
-}
-
-// Enqueueing alone: the stream is waited for between groups of runs.
-Row CudaMeasurer::MeasureRun(const BenchShape& shape) {
-  const std::string name = HostRowName("run", shape);
-  CudaProblem problem(shape, *backend_, stream_.get());
-  absl::StatusOr<PlannedDecode> decode = problem.Plan(AutomaticOptions());
-  absl::Status status = decode.status();
-  if (status.ok()) status = problem.BeginStep(*decode);
-  if (!status.ok()) {
-    Row row;
-    row.name = name;
-    row.error = status.ToString();
-    return row;
-  }
-  return TimeOnHost(
-      name, [&] { return problem.EnqueueDecode(*decode, 0); },
-      [&] { CheckCuda(cudaStreamSynchronize(stream_.get()), "runs"); });
-}
-
-// The part of a run that is ours: arguments checked and made a kernel's.
-Row CudaMeasurer::MeasureLowering(const BenchShape& shape) {
-  const std::string name = HostRowName("lower", shape);
-  CudaProblem problem(shape, *backend_, stream_.get());
-  const absl::StatusOr<PlannedDecode> decode = problem.Plan(AutomaticOptions());
-  return TimeOnHost(
-      name,
-      [&] {
-        return decode.ok() ? problem.LowerDecode(*decode, 0).status()
-                           : decode.status();
-      },
-      [] {});
-}
-
-// The part that is not: the runtime's launch call, of a kernel that finds
-// nothing to do.
-Row CudaMeasurer::MeasureLaunch() {
-  return TimeOnHost(
-      kLaunchRow,
-      [&] {
-        CheckCuda(LaunchFill(ElementKind::kF16, nullptr, 0, 0, stream_.get()),
-                  "a launch");
-        return absl::OkStatus();
-      },
-      [&] { CheckCuda(cudaStreamSynchronize(stream_.get()), "launches"); });
-}
-
-std::vector<HostRow> CudaMeasurer::HostRows() {
-  if (set_ == RowSet::kCliffs) return {};
-  std::vector<HostRow> rows = PlanRows(backend_->profile());
-  for (const BenchShape& shape : HostShapes()) {
-    rows.push_back({HostRowName("run", shape),
-                    [this, shape] { return MeasureRun(shape); }});
-    rows.push_back({HostRowName("lower", shape),
-                    [this, shape] { return MeasureLowering(shape); }});
-  }
-  rows.push_back({kLaunchRow, [this] { return MeasureLaunch(); }});
-  return rows;
 }
 
 }  // namespace
