@@ -13,8 +13,9 @@ InterruptScope::InterruptScope() {
   was_interrupted = 0;
   struct sigaction action = {};
   action.sa_handler = &Remember;
-  // The second of a kind finds the default again.
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  // The second of a kind finds the default again. What is being written, to a
+  // terminal say, goes on: else its stream would take nothing any more.
+  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
   sigaction(SIGINT, &action, &old_int_);
   sigaction(SIGTERM, &action, &old_term_);
 }
