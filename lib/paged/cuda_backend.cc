@@ -2,7 +2,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include <cstdlib>
 #include <memory>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include "kernels/baseline/thrust_decode.h"
 #include "kernels/cuda/launch.h"
 #include "paged/internal/block_moves.h"
+#include "paged/internal/cuda_decode.h"
 #include "paged/internal/cuda_memory.h"
 #include "paged/internal/cuda_profile.h"
 #include "paged/internal/cuda_status.h"
@@ -19,41 +19,12 @@
 #include "paged/internal/run_checks.h"
 #include "paged/internal/schedule.h"
 #include "paged/internal/status_macros.h"
-#include "paged/profile_file.h"
 
 namespace paged {
 namespace {
 
 using internal::CudaStatus;
 using internal::DeviceGuard;
-
-absl::StatusOr<const DecodeKernel*> KernelOf(const DecodePlan& plan) {
-  const InstanceConfig* config = internal::ConfigOf(plan.instance);
-  const DecodeKernel* kernel =
-      config == nullptr ? nullptr : FindDecodeKernel(*config);
-  if (kernel == nullptr) {
-    return absl::UnimplementedError(
-        absl::StrCat("no kernel of this build is the plan's instance; got ",
-                     NameOf(plan.instance)));
-  }
-  return kernel;
-}
-
-KernelEnding EndingOf(const DecodePlan& plan) {
-  if (plan.partition == Partition::kChunks) return KernelEnding::kChunks;
-  switch (plan.reduction) {
-    case Reduction::kSecondPass:
-      return KernelEnding::kPartial;
-    case Reduction::kCluster:
-      return KernelEnding::kCluster;
-    case Reduction::kLastCta:
-      return KernelEnding::kLastCta;
-    case Reduction::kAuto:
-    case Reduction::kNone:
-      break;
-  }
-  return KernelEnding::kOutput;
-}
 
 // Narrower copies serve any address that an element may have, and no other.
 absl::Status CheckAppendPointers(const AppendKvArgs& args) {
@@ -74,22 +45,6 @@ absl::Status CheckAppendPointers(const AppendKvArgs& args) {
     PAGED_RETURN_IF_ERROR(internal::CheckAligned(field, pointer, alignment));
   }
   return absl::OkStatus();
-}
-
-// The profile that PAGED_PROFILE names in place of the device's own; they must
-// be of one device.
-absl::StatusOr<DeviceProfile> ProfileOfEnvironment(const DeviceProfile& own) {
-  const char* path = std::getenv("PAGED_PROFILE");
-  if (path == nullptr || *path == '\0') return own;
-  PAGED_ASSIGN_OR_RETURN(const DeviceProfile given, ReadProfile(path));
-  if (given.name == own.name && given.num_units == own.num_units &&
-      given.compute_capability == own.compute_capability) {
-    return given;
-  }
-  return absl::FailedPreconditionError(
-      absl::StrCat("PAGED_PROFILE must be of this device, ", own.name, " with ",
-                   own.num_units, " SMs; got one of ", given.name, " with ",
-                   given.num_units));
 }
 
 class CudaBackend final : public Backend {
@@ -160,19 +115,7 @@ class CudaBackend final : public Backend {
 absl::Status CudaBackend::Prepare(const DecodePlan& plan) {
   PAGED_RETURN_IF_ERROR(internal::CheckPlanDevice(plan, profile_));
   if (plan.variant == Variant::kThrust) return absl::OkStatus();
-  const DeviceGuard guard(device_);
-  PAGED_RETURN_IF_ERROR(guard.status());
-  PAGED_ASSIGN_OR_RETURN(const DecodeKernel* kernel, KernelOf(plan));
-  PAGED_RETURN_IF_ERROR(
-      CudaStatus(PrepareDecodeKernel(*kernel), "decode kernel"));
-  if (plan.partition == Partition::kChunks) {
-    return CudaStatus(PrepareMakeSchedule(), "schedule kernel");
-  }
-  if (plan.reduction == Reduction::kSecondPass) {
-    return CudaStatus(PrepareReduceSplits(internal::ParamsOf(plan)),
-                      "reduction kernel");
-  }
-  return absl::OkStatus();
+  return OnDevice([&] { return internal::CudaPrepareDecode(plan); });
 }
 
 absl::StatusOr<Workspace> CudaBackend::Reserve(std::size_t bytes) {
@@ -221,20 +164,7 @@ absl::Status CudaBackend::Run(const DecodePlan& plan, const DecodeArgs& args,
         RunThrustOnCuda(launch.kv_element, launch.params, launch.workspace.data,
                         launch.workspace.bytes, context.stream));
   }
-  PAGED_ASSIGN_OR_RETURN(const DecodeKernel* kernel, KernelOf(plan));
-  const KernelEnding ending = EndingOf(plan);
-  if (launch.own_schedule.schedule.header != nullptr) {
-    PAGED_RETURN_IF_ERROR(
-        CudaStatus(LaunchMakeSchedule(launch.own_schedule, context.stream),
-                   "schedule kernel"));
-  }
-  PAGED_RETURN_IF_ERROR(
-      CudaStatus(kernel->Launch(ending, launch.params, launch.starts_early,
-                                context.stream),
-                 "decode kernel"));
-  if (ending != KernelEnding::kPartial) return absl::OkStatus();
-  return CudaStatus(LaunchReduceSplits(launch.params, context.stream),
-                    "reduction kernel");
+  return internal::CudaLaunchDecode(plan, launch, context.stream);
 }
 
 absl::Status CudaBackend::AppendKv(const AppendKvArgs& args, Stream stream) {
@@ -308,7 +238,7 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeCudaBackend(
   }
   PAGED_ASSIGN_OR_RETURN(DeviceProfile profile,
                          internal::QueryCudaProfile(options.device));
-  PAGED_ASSIGN_OR_RETURN(profile, ProfileOfEnvironment(profile));
+  PAGED_ASSIGN_OR_RETURN(profile, internal::ProfileOfEnvironment(profile));
   return std::make_unique<CudaBackend>(options.device, std::move(profile));
 }
 

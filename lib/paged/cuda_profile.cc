@@ -2,10 +2,13 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdlib>
+
 #include "absl/strings/str_cat.h"
 #include "paged/internal/cuda_status.h"
 #include "paged/internal/scale_profile.h"
 #include "paged/internal/status_macros.h"
+#include "paged/profile_file.h"
 
 namespace paged::internal {
 namespace {
@@ -57,6 +60,20 @@ absl::StatusOr<DeviceProfile> QueryCudaProfile(int device) {
   }
   PAGED_ASSIGN_OR_RETURN(const double nominal, NominalGbPerS(device));
   return ScaleFromH200(profile, nominal);
+}
+
+absl::StatusOr<DeviceProfile> ProfileOfEnvironment(const DeviceProfile& own) {
+  const char* path = std::getenv("PAGED_PROFILE");
+  if (path == nullptr || *path == '\0') return own;
+  PAGED_ASSIGN_OR_RETURN(const DeviceProfile given, ReadProfile(path));
+  if (given.name == own.name && given.num_units == own.num_units &&
+      given.compute_capability == own.compute_capability) {
+    return given;
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("PAGED_PROFILE must be of this device, ", own.name, " with ",
+                   own.num_units, " SMs; got one of ", given.name, " with ",
+                   given.num_units));
 }
 
 }  // namespace paged::internal

@@ -12,6 +12,10 @@ namespace paged::internal {
 // scaled by nominal bandwidth, and marked estimated.
 absl::StatusOr<DeviceProfile> QueryCudaProfile(int device);
 
+// The profile that PAGED_PROFILE names in place of the device's own.
+// FailedPrecondition when they are of different devices.
+absl::StatusOr<DeviceProfile> ProfileOfEnvironment(const DeviceProfile& own);
+
 }  // namespace paged::internal
 
 #endif  // PAGED_LIB_PAGED_INTERNAL_CUDA_PROFILE_H_
