@@ -25,7 +25,7 @@ common=()
 vectors=()
 for source in lib/paged/*.cc kernels/cpu/*.cc kernels/baseline/{thrust_cuda_absent,thrust_host_absent,thrust_workspace}.cc; do
   case $(basename "$source" .cc) in
-    cuda_backend | cuda_memory | cuda_profile | cuda_status) ;;
+    cuda_backend | cuda_decode | cuda_memory | cuda_profile | cuda_status) ;;
     # The block manager has mutants_blocks.sh.
     block_digest | block_events | block_manager* | device_table* | pool_lists | prefix_index | sequence_table | sha256*) ;;
     simd_absent | simd_dot | simd_dot_absent) ;;
@@ -54,7 +54,7 @@ sources=("${common[@]}" kernels/cpu/simd_absent.cc)
 tests=("${support[@]}"
   tests/kernels/core/{divisor,dtype,index_divisor,kernel_params,online_softmax,partition,quantise,schedule,visibility}_test.cc
   tests/kernels/cpu/decode_kernels_test.cc
-  tests/lib/{append_codes,append_decode,append_kv,block_moves,copy_blocks,kv_dtypes,large_pool,merge_results,query_tokens,score_rules,table_adapters}_test.cc
+  tests/lib/{append_codes,append_decode,append_kv,block_moves,copy_blocks,kv_dtypes,large_pool,merge_results,query_tokens,score_meaning,score_rules,table_adapters}_test.cc
   tests/lib/{append_model,large_pool}.cc)
 mutants_begin
 
@@ -143,8 +143,8 @@ else
   vectors+=(kernels/cpu/simd_dot_absent.cc)
 fi
 sources=("${common[@]}" "${vectors[@]}")
-tests=("${support[@]}" tests/kernels/cpu/simd_decode_test.cc
-  tests/lib/{kv_dtypes,query_tokens,score_rules}_test.cc)
+tests=("${support[@]}" tests/kernels/cpu/simd_{codes,decode}_test.cc
+  tests/lib/{kv_dtypes,query_tokens,score_meaning,score_rules}_test.cc)
 mutants_begin
 
 f=kernels/cpu/simd_turns-inl.h

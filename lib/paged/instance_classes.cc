@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <tuple>
 
+#include "kernels/core/hash.h"
 #include "paged/internal/feature_rules.h"
 #include "paged/internal/lower.h"
 
@@ -51,6 +52,34 @@ static_assert(std::all_of(kClasses.begin(), kClasses.end(),
                                                });
                           }),
               "instances of a class must lie side by side");
+
+// Where in kInstances is what: each lies in the first free slot from its own,
+// so that a run finds its instance in a few nanoseconds.
+constexpr uint16_t kNoPlace = kInstances.size();
+constexpr std::size_t kNumSlots = 512;
+static_assert(2 * kInstances.size() <= kNumSlots);
+
+constexpr std::size_t SlotOf(const InstanceConfig& config) {
+  uint64_t key = 0;
+  for (int part :
+       {static_cast<int>(config.element), static_cast<int>(config.kind),
+        config.max_rows, config.key_dim, config.value_dim, config.shape.warps,
+        config.shape.stages}) {
+    key = key << 9 ^ static_cast<uint64_t>(part);
+  }
+  return Mix(key) % kNumSlots;
+}
+
+constexpr auto kPlaces = [] {
+  std::array<uint16_t, kNumSlots> places{};
+  places.fill(kNoPlace);
+  for (std::size_t i = 0; i < kInstances.size(); ++i) {
+    std::size_t slot = SlotOf(kInstances[i]);
+    while (places[slot] != kNoPlace) slot = (slot + 1) % kNumSlots;
+    places[slot] = static_cast<uint16_t>(i);
+  }
+  return places;
+}();
 
 DType DTypeOf(ElementKind element) {
   switch (element) {
@@ -187,8 +216,19 @@ Instance InstanceOf(const InstanceConfig& config) {
 }
 
 const InstanceConfig* ConfigOf(const Instance& instance) {
-  for (const InstanceConfig& config : kInstances) {
-    if (InstanceOf(config) == instance) return &config;
+  const InstanceConfig wanted = {
+      .element = KindOf(instance.kv_dtype),
+      .kind = instance.on_cuda_cores ? InstanceKind::kCudaCores
+              : instance.is_general  ? InstanceKind::kGeneral
+                                     : InstanceKind::kPlain,
+      .max_rows = instance.max_rows,
+      .key_dim = instance.head_dim,
+      .value_dim = instance.value_dim,
+      .shape = {.warps = instance.warps, .stages = instance.stages}};
+  for (std::size_t slot = SlotOf(wanted); kPlaces[slot] != kNoPlace;
+       slot = (slot + 1) % kPlaces.size()) {
+    const InstanceConfig& config = kInstances[kPlaces[slot]];
+    if (config == wanted && InstanceOf(config) == instance) return &config;
   }
   return nullptr;
 }

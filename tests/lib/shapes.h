@@ -2,7 +2,9 @@
 #ifndef PAGED_TESTS_LIB_SHAPES_H_
 #define PAGED_TESTS_LIB_SHAPES_H_
 
+#include "absl/status/status.h"
 #include "paged/args.h"
+#include "paged/plan.h"
 #include "paged/validate.h"
 
 namespace paged::testing {
@@ -33,6 +35,13 @@ inline DecodeShape ShapeOf(const Batch& batch) {
 
 inline DecodeProblem ProblemOf(const Batch& batch) {
   return ValidateShape(ShapeOf(batch)).value();
+}
+
+// Why there is no plan.
+inline absl::Status ErrorOf(const DecodeShape& shape,
+                            const DeviceProfile& profile,
+                            const DecodeOptions& options = {}) {
+  return MakePlan(ValidateShape(shape).value(), profile, options).status();
 }
 
 }  // namespace paged::testing
