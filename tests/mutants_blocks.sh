@@ -13,12 +13,12 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 work=${1:-$(mktemp -d)}
 only_mutant=${2:-}
 mapfile -t libs < <(pkg-config --libs absl_status absl_statusor absl_strings \
-  absl_span | tr ' ' '\n' | grep .)
+  absl_str_format absl_span | tr ' ' '\n' | grep .)
 libs+=(-lgmock -lgtest -lgtest_main -lpthread)
 
 cd "$root"
 defines=()
-sources=(lib/paged/{block_digest,block_manager*,huge_pages,pool_lists,prefix_index,sequence_table,sha256*}.cc)
+sources=(lib/paged/{block_digest,block_events,block_manager*,huge_pages,pool_lists,prefix_index,sequence_table,sha256*}.cc)
 headers=(lib/paged/*.h lib/paged/internal/*.h)
 tests=()
 for source in tests/lib/blocks/*.cc; do
@@ -102,6 +102,7 @@ mutant "nothing is quarantined" $f 's/const bool waits =/const bool waits = fals
 mutant "targets of copies stay marked" $f 's/      state.pool.ClearCopyTarget(copy.destination);//'
 mutant "quarantines are not drained" $f 's/    state.pool.DrainQuarantine(steps.SlotOf(step));//'
 mutant "quarantines of the wrong step" $f 's/steps.SlotOf(steps.submitted())/steps.SlotOf(steps.retired() + 1)/'
+mutant "numbers of steps have 32 bits" $f 's/static_cast<int64_t>(state.steps.building())/static_cast<int32_t>(state.steps.building())/'
 f=lib/paged/sequence_table.cc
 mutant "slid columns are not taken" $f 's/{&sequence.changed_slid, &sequence.changed}/{\&sequence.changed}/'
 mutant "a reopened row is listed twice" $f 's/  sequence.in_changed_rows = in_changed_rows;//'
