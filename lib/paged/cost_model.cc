@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernels/core/partition.h"
+#include "paged/internal/read_cost.h"
 
 namespace paged::internal {
 namespace {
@@ -18,20 +19,6 @@ Int CeilDiv(Int a, Int b) {
   return (a + b - 1) / b;
 }
 
-int BytesPerToken(const DecodeShape& shape) {
-  return (shape.head_dim + shape.value_dim) * SizeOf(shape.kv_dtype);
-}
-
-// Tokens that a sequence of `context_len` reads.
-int TokensRead(const DecodeShape& shape, int64_t context_len) {
-  int64_t seen = context_len;
-  // Where in its chunk the newest token is depends on the length: the whole.
-  for (int64_t limit : {shape.window, shape.attention_chunk}) {
-    if (limit > 0) seen = std::min(seen, limit + shape.q_len - 1);
-  }
-  return static_cast<int>(std::min(context_len, seen + shape.sink_tokens));
-}
-
 // Tiles that an instance's warps handle side by side.
 int TilesPerRound(const DecodePlan& plan) {
   return plan.instance.warps *
@@ -41,46 +28,6 @@ int TilesPerRound(const DecodePlan& plan) {
 
 uint32_t TilesRead(const DecodeShape& shape, int context_len) {
   return static_cast<uint32_t>(NumTiles(TokensRead(shape, context_len)));
-}
-
-// Of a unit's arithmetic against that of a plain instance, which the profile is
-// of (H200, 1 x 32768 with 8 kv heads of 4 q heads on 64 SMs: 45 us with 2
-// query tokens, 67 with 8, which is 51 and 33 GB/s an SM, where plain instances
-// have 99; 64 x 4096 in fp32: a quarter of the memory's rate). A token costs
-// the same arithmetic in half of the bytes (1 x 131072 on 8 SMs: 105 GB/s an SM
-// in fp16, 53 in e4m3).
-double SlownessOf(const Instance& instance) {
-  if (instance.on_cuda_cores) return 12;
-  if (instance.max_rows > kMmaRows) return 3;
-  return instance.is_general || SizeOf(instance.kv_dtype) == 1 ? 2 : 1;
-}
-
-// How many busy units would saturate the memory, when each of them runs
-// `ctas_at_once`. Warps count, and their tiles; the depth of their rings hardly
-// does once there are two stages, since a warp with one tile to work on and one
-// on its way is bound by its own arithmetic.
-double ComputeKnee(const DecodePlan& plan, const DeviceProfile& profile,
-                   int64_t ctas_at_once) {
-  // A CPU thread's loads are not counted; all threads together saturate it.
-  if (profile.kind == DeviceKind::kCpu) return profile.knee_units;
-  const int tiles = InstanceConfig::TilesPerStage(SizeOf(plan.shape.kv_dtype),
-                                                  plan.instance.head_dim);
-  const double stage_bytes =
-      static_cast<double>(kTileTokens * tiles) * BytesPerToken(plan.shape);
-  const double bytes_at_work =
-      static_cast<double>(ctas_at_once) * plan.instance.warps * stage_bytes;
-  const double shortage = std::max(1.0, profile.knee_bytes / bytes_at_work);
-  return profile.knee_units * SlownessOf(plan.instance) *
-         std::pow(shortage, profile.knee_exponent);
-}
-
-// Row tiles of the same tokens read them one after another: the first from the
-// memory, the others from the L2, which is faster by a third (H200, 16 x 32768
-// with 8 query tokens in 2 row tiles: 707 us, 470 with 1).
-double BytesRead(const DecodePlan& plan) {
-  constexpr double kL2Speed = 1.33;
-  return static_cast<double>(plan.kv_bytes) *
-         std::max(1.0, plan.num_row_tiles / kL2Speed);
 }
 
 // The larger of two limits; close to each other they hinder each other.
@@ -207,7 +154,7 @@ void PlanPricer::SetGather(const DecodePlan& plan) {
   SharedOf(plan);
   partition_ = plan.partition;
   num_splits_ = plan.num_splits;
-  gather_ = {.memory = shared_.memory_bytes,
+  gather_ = {.memory = shared_.memory_bytes * RereadsOf(plan, *profile_),
              .busiest_unit = BytesOfBusiestUnit(plan)};
   // The longest sequence of a ragged batch ends alone.
   if (plan.shape.lengths == LengthSpread::kRagged &&
