@@ -25,12 +25,13 @@ Row MeasureRun(const BenchShape& shape, Backend& backend, cudaStream_t stream) {
 Row MeasureLowering(const BenchShape& shape, Backend& backend,
                     cudaStream_t stream) {
   CudaProblem problem(shape, backend, stream);
-  const absl::StatusOr<PlannedDecode> decode = problem.Plan(AutomaticOptions());
+  absl::StatusOr<PlannedDecode> decode = problem.Plan(AutomaticOptions());
+  absl::Status status = decode.status();
+  if (status.ok()) status = problem.BeginStep(*decode);
   return TimeOnHost(
       HostRowName("lower", shape),
       [&] {
-        return decode.ok() ? problem.LowerDecode(*decode, 0).status()
-                           : decode.status();
+        return status.ok() ? problem.LowerDecode(*decode, 0).status() : status;
       },
       [] {});
 }
