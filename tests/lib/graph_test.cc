@@ -156,7 +156,7 @@ TEST_P(CudaGraphTest, ThreadsWithTheirOwnStreamsDoNotDisturbEachOther) {
   EXPECT_EQ(failures[1], 0);
 }
 
-// BR-091, 092: one bit pattern, ten thousand times, under every reduction.
+// BR-091: one bit pattern, ten thousand times, under every reduction.
 TEST_P(CudaGraphTest, TenThousandRunsGiveTheSameBits) {
   const Problem problem = MakeProblem(Capacity(dtype()));
   std::vector<DecodeOptions> plans = {ForceV1(), ForceChunks()};
