@@ -9,18 +9,22 @@
 #include <string>
 #include <thread>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
 namespace paged::testing {
 namespace {
 
-// Whether this process's main thread sleeps, as the kernel says it.
-bool MainThreadSleeps() {
-  std::ifstream stat(absl::StrCat("/proc/self/task/", getpid(), "/stat"));
-  std::string text;
-  std::getline(stat, text);
-  return text.find(") S ") != std::string::npos;
+// What the kernel says of the main thread: "State" or "SigPnd", its signals
+// that are sent and not delivered.
+std::string StatusOfMainThread(const std::string& field) {
+  std::ifstream lines(absl::StrCat("/proc/self/task/", getpid(), "/status"));
+  std::string line;
+  while (std::getline(lines, line)) {
+    if (absl::StartsWith(line, field)) return line.substr(field.size() + 2);
+  }
+  return "";
 }
 
 // The signal comes while a write waits for a reader.
@@ -36,15 +40,18 @@ TEST(InterruptTest, AWriteGoesOn) {
   const InterruptScope scope;
   EXPECT_FALSE(InterruptScope::WasInterrupted());
   std::thread other([from = from, num_waiting, main_thread = pthread_self()] {
-    while (!MainThreadSleeps()) std::this_thread::yield();
+    while (StatusOfMainThread("State")[0] != 'S') std::this_thread::yield();
     pthread_kill(main_thread, SIGINT);
-    while (!InterruptScope::WasInterrupted()) std::this_thread::yield();
+    while (StatusOfMainThread("SigPnd") != "0000000000000000") {
+      std::this_thread::yield();
+    }
     std::string bytes(static_cast<std::size_t>(num_waiting), ' ');
     EXPECT_EQ(read(from, bytes.data(), bytes.size()), num_waiting);
   });
   const ssize_t num_written = write(to, "+", 1);
   other.join();
   ASSERT_EQ(num_written, 1);
+  EXPECT_TRUE(InterruptScope::WasInterrupted());
   char last = ' ';
   EXPECT_EQ(read(from, &last, 1), 1);
   EXPECT_EQ(last, '+');
