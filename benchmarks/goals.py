@@ -149,6 +149,10 @@ def cliff_goals(rows: dict[str, Timed]) -> list[Goal]:
         most_goal("blocks against those of 16, per byte: 1.25", 1.25, per_byte(
             rows, [(usual.format(64, 4096, bs), usual.format(64, 4096, 16))
                    for bs in (1, 8, 32, 64, 128, 256)])),
+        most_goal("shuffled against ordered blocks: 1.05", 1.05, per_byte(
+            rows, [(usual.format(64, 4096, bs),
+                    usual.format(64, 4096, bs) + "/ordered")
+                   for bs in (1, 8, 16, 32, 64, 128, 256)])),
         most_goal("one more sequence, per byte: 1.15", 1.15, per_byte(
             rows, [(usual.format(b + 1, 2048, 16), usual.format(b, 2048, 16))
                    for b in range(1, 256)])),

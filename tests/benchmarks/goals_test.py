@@ -73,6 +73,30 @@ class GoalsTest(unittest.TestCase):
         self.assertEqual(goal_of("automatic choice, m", record_of()).num_met, 1)
 
 
+class RecordCliffsTest(unittest.TestCase):
+    """What no row of the committed record may exceed, goal or not."""
+
+    def setUp(self):
+        self.goals = read_goals(RESULTS)
+
+    def worst(self, start):
+        goal = next(g for g in self.goals if g.title.startswith(start))
+        self.assertTrue(goal.readings, start)
+        return max(r.value for r in goal.readings)
+
+    # BR-170.
+    def test_one_more_sequence(self):
+        self.assertLessEqual(self.worst("one more sequence"), 1.25)
+
+    # BR-172.
+    def test_several_query_tokens(self):
+        self.assertLessEqual(self.worst("2 to 8 query tokens"), 2)
+
+    # BR-176.
+    def test_scattered_blocks(self):
+        self.assertLessEqual(self.worst("shuffled against ordered"), 1.05)
+
+
 def readme_table():
     text = (ROOT / "kernels/README.md").read_text()
     section = text.split("## Goals and where they stand\n")[1].split("\n## ")[0]

@@ -113,6 +113,7 @@ class Copier {
   std::vector<void*> caches_;
 };
 
+// BR-054: canaries before and behind the pools.
 TEST_P(CopyBlocksTest, CopiesWholeBlocksAndNothingElse) {
   Copier copier(kind(), dtype(), {});
   copier.Expect({});
@@ -211,6 +212,7 @@ TEST(CopyRulesTest, ADestinationIsNamedOnceInPoolsOfAnySize) {
   }
 }
 
+// BR-054: blocks outside the pool.
 TEST(CopyRulesTest, BrokenRulesAreRefusedByName) {
   float pool[2 * 16 * 8];
   void* caches[] = {pool};

@@ -43,8 +43,8 @@ TEST_P(DecodeShapesTest, FollowsATableThatRunsBackwards) {
   ExpectRight(kind(), problem);
 }
 
-// BR-061, 062, 063, 064: the random values of each kv head are its own, so a
-// wrong kv head is visible.
+// BR-061, 062, 063, 064, 090: the random values of each kv head are its own, so
+// a wrong kv head is visible.
 TEST_P(DecodeShapesTest, AnyGroupMatchesTheOracle) {
   std::vector<int> groups = {20, 32, 48, 71};
   for (int group = 1; group <= 16; ++group) groups.push_back(group);
@@ -155,7 +155,7 @@ TEST_P(DecodeShapesTest, ServesMoreSequencesThan65535) {
               {2});
 }
 
-// BR-058, 060, 047: right, or refused with what exists.
+// BR-058, 060, 047, 078: right, or refused with what exists.
 TEST_P(DecodeShapesTest, AnyHeadDimIsRightOrUnimplemented) {
   for (int dim : {1, 2, 3, 32, 40, 46, 48, 59, 64, 72, 80, 96, 112, 120, 128,
                   160, 192, 256, 576}) {

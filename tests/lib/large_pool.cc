@@ -36,9 +36,11 @@ std::vector<PoolCase> PoolCases() {
   };
 }
 
-Problem ProblemOf(const PoolCase& c, DType dtype, uint32_t seed) {
+Problem ProblemOf(const PoolCase& c, DType dtype, uint32_t seed,
+                  std::optional<DType> query_dtype) {
   const int blocks = static_cast<int>(c.ids.size());
   Problem problem = MakeProblem({.dtype = dtype,
+                                 .query_dtype = query_dtype,
                                  .num_q_heads = 2 * kPoolHeads,
                                  .num_kv_heads = kPoolHeads,
                                  .head_dim = kPoolDim,

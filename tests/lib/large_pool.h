@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "paged/args.h"
@@ -33,7 +34,9 @@ inline constexpr int64_t kHead = 2 * kPoolDim;
 inline constexpr int64_t kSlot = kPoolHeads * kHead;
 
 std::vector<PoolCase> PoolCases();
-Problem ProblemOf(const PoolCase& c, DType dtype, uint32_t seed);
+// `query_dtype` as in ProblemSpec.
+Problem ProblemOf(const PoolCase& c, DType dtype, uint32_t seed,
+                  std::optional<DType> query_dtype = {});
 
 // A pool inside a region, seen from its first element.
 class Pool {

@@ -56,7 +56,7 @@ absl::Status Append(const Problem& problem, const Pool& pool, BackendKind kind,
   return status.ok() ? backend.Synchronize(nullptr) : status;
 }
 
-// BR-030, 031, 036: every variant that there is.
+// Every variant that there is.
 void ExpectEveryVariantRight(const Problem& problem, const Pool& pool,
                              BackendKind kind) {
   const Oracle oracle = OracleFor(kind, problem);
@@ -85,6 +85,7 @@ void ExpectEveryVariantRight(const Problem& problem, const Pool& pool,
   }
 }
 
+// BR-030, 031, 033, 034, 035, 036, 037: the pools are those of large_pool.cc.
 TEST_P(LargePoolTest, EveryOffsetIsFollowedIn64Bits) {
   SparseRegion region(
       kind(), static_cast<std::size_t>((kBefore + kAfter) * SizeOf(dtype())));
@@ -111,6 +112,23 @@ TEST_P(LargePoolTest, EveryOffsetIsFollowedIn64Bits) {
       }
       ExpectEveryVariantRight(problem, pool, kind());
     }
+  }
+}
+
+// BR-030: codes are read in ways of their own.
+TEST_P(LargePoolTest, CodesAreReadAtEveryOffsetOf64Bits) {
+  constexpr DType kCode = DType::kFp8E4M3;
+  SparseRegion region(kind(), static_cast<std::size_t>(kBefore + kAfter));
+  if (region.data() == nullptr) GTEST_SKIP() << "no memory for a large pool";
+  uint32_t seed = 0;
+  for (const PoolCase& c : PoolCases()) {
+    SCOPED_TRACE(c.name);
+    const Problem problem = ProblemOf(c, kCode, ++seed, dtype());
+    Pool pool(region, kCode, c.shift);
+    const std::vector<PoolRow> rows = RowsOfPool(problem);
+    WriteDecoys(problem, rows, pool);
+    for (const PoolRow& row : rows) pool.Write(row.offset, row.content);
+    ExpectEveryVariantRight(problem, pool, kind());
   }
 }
 

@@ -76,8 +76,8 @@ TEST_P(LengthSweepTest, AsManySplitsAsTilesMatchTheOracle) {
               {kMaxSplits, kMaxSplits - 1, 513});
 }
 
-// BR-079: the same tokens `repeats` times over weigh as much as once, and add
-// ln(repeats) to the lse.
+// BR-079, 085: the same tokens `repeats` times over weigh as much as once, and
+// add ln(repeats) to the lse.
 TEST_P(LengthSweepTest, AMillionTokensAreAllCounted) {
   constexpr int kPeriod = 512;
   const Problem once = MakeProblem({.dtype = dtype(),

@@ -200,6 +200,7 @@ TEST(LowerTest, ASmallWorkspaceIsRefusedWithWhatIsNeeded) {
   EXPECT_EQ(lower().status().code(), absl::StatusCode::kResourceExhausted);
 }
 
+// BR-046, 047.
 TEST(LowerTest, CudaWantsAlignedPointersAndTheCpuDoesNot) {
   const struct {
     const char* field;

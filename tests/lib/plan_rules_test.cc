@@ -192,6 +192,7 @@ TEST(PlanRulesTest, ClustersAreLeftAloneWhereTheyWouldWaitForOneAnother) {
             Reduction::kCluster);
 }
 
+// BR-046.
 TEST(PlanRulesTest, CudaWantsStridesOf16Bytes) {
   DecodeShape shape = ShapeOf(kBatch);
   shape.value = {16 * 4 * 132, 4 * 132, 132};

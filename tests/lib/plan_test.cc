@@ -96,7 +96,7 @@ TEST(PlanTest, MoreSmsNeverRaiseThePredictedTime) {
   }
 }
 
-TEST(PlanTest, EveryPlanAgreesWithItself) {
+TEST(PlanTest, EveryPlanAgreesWithItself) {  // BR-087
   for (const Batch& batch : kBatches) {
     DeviceProfile profile = H200Profile();
     for (int units = 1; units <= 256; ++units) {

@@ -31,6 +31,7 @@ constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
 
 class ShapeRuleTest : public ::testing::TestWithParam<Rule> {};
 
+// BR-067, 041, 127.
 TEST_P(ShapeRuleTest, BrokenIsRefusedByName) {
   DecodeShape shape = LegalShape();
   ASSERT_TRUE(ValidateShape(shape).ok());

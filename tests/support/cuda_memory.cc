@@ -62,6 +62,18 @@ const char* CudaTakeError() {
   return error == cudaSuccess ? "" : cudaGetErrorString(error);
 }
 
+int CudaCurrentDevice() {
+  int device = -1;
+  Check(cudaGetDevice(&device));
+  return device;
+}
+
+CudaDeviceScope::CudaDeviceScope(int device) : before_(CudaCurrentDevice()) {
+  Check(cudaSetDevice(device));
+}
+
+CudaDeviceScope::~CudaDeviceScope() { Check(cudaSetDevice(before_)); }
+
 CudaStream::CudaStream() {
   Check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
 }
@@ -99,6 +111,9 @@ void CudaCopy(void*, const void*, std::size_t) { std::abort(); }
 void CudaSynchronizeDevice() { std::abort(); }
 void CudaOccupyDefaultStream() { std::abort(); }
 const char* CudaTakeError() { std::abort(); }
+int CudaCurrentDevice() { std::abort(); }
+CudaDeviceScope::CudaDeviceScope(int) : before_(0) { std::abort(); }
+CudaDeviceScope::~CudaDeviceScope() = default;
 CudaStream::CudaStream() { std::abort(); }
 CudaStream::~CudaStream() = default;
 CudaGraph::CudaGraph(Stream, const std::function<void()>&) { std::abort(); }

@@ -26,6 +26,20 @@ void CudaOccupyDefaultStream();
 // Empty when no error is pending; takes it away.
 const char* CudaTakeError();
 
+int CudaCurrentDevice();
+
+// The device is current as long as this lives, then the one before it again.
+class CudaDeviceScope {
+ public:
+  explicit CudaDeviceScope(int device);
+  ~CudaDeviceScope();
+  CudaDeviceScope(const CudaDeviceScope&) = delete;
+  CudaDeviceScope& operator=(const CudaDeviceScope&) = delete;
+
+ private:
+  int before_;
+};
+
 class CudaStream {
  public:
   CudaStream();

@@ -102,7 +102,8 @@ TEST(ReduceSplitsTest, MaximaFarApartNeitherOverflowNorVanish) {
   EXPECT_EQ(reduction.output[0], 7.0f);
 }
 
-// What the partition pass leaves for empty splits: a state, and no values.
+// BR-018: what the partition pass leaves for empty splits: a state, and no
+// values.
 TEST(SplitKTest, EmptySplitsStoreTheirStateAlone) {
   const float query[1] = {0.0f};
   const float pool_data[1] = {5.0f};

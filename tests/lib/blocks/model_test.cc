@@ -22,6 +22,8 @@ void PrintTo(const WalkCase& walk, std::ostream* out) { *out << walk.name; }
 
 class ModelTest : public ::testing::TestWithParam<WalkCase> {};
 
+// BR-134, 135, 166: the books balance after every call, no block has two owners
+// by mistake, and a pool that is full refuses.
 TEST_P(ModelTest, AgreesWithTheOracleAndTheDevice) {
   WalkOptions options = GetParam().options;
   if (const char* scale = std::getenv("PAGED_WALK_SCALE")) {

@@ -94,6 +94,7 @@ double WorstRatio(const LeastTimes& large, const LeastTimes& small) {
                    large.adopt / small.adopt});
 }
 
+// BR-175.
 TEST(ScanTest, AMillionBlocksCostAtMostThreeTimesWhatAThousandDo) {
   LeastTimes small, medium, large;
   // Neighbours take the caches away, for a while: two more attempts.
