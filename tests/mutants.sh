@@ -53,7 +53,7 @@ defines=()
 sources=("${common[@]}" kernels/cpu/simd_absent.cc)
 tests=("${support[@]}"
   tests/kernels/core/{divisor,dtype,index_divisor,kernel_params,online_softmax,partition,quantise,schedule,visibility}_test.cc
-  tests/kernels/cpu/decode_kernels_test.cc
+  tests/kernels/cpu/{decode_kernels,spans}_test.cc
   tests/lib/{append_codes,append_decode,append_kv,block_moves,copy_blocks,kv_dtypes,large_pool,merge_results,query_tokens,score_meaning,score_rules,table_adapters}_test.cc
   tests/lib/{append_model,large_pool}.cc)
 mutants_begin
@@ -117,6 +117,10 @@ mutant "a longer sequence is not cut" $f 's/ClampTo(len, 0, p.max_context_len)/C
 f=kernels/cpu/attend_range.h
 mutant "values keep their old maximum" $f 's/sums\[d\] \*= keep;/sums[d] += 0.0f * keep;/'
 mutant "hidden slots are read" $f 's/if (!Sees(item.visible, first + i)) continue;//'
+mutant "a span is added twice" $f 's/scratch.states\[r\].sum = 0.0f;//'
+f=kernels/cpu/spans.h
+mutant "spans never end" $f 's/ % kSpanTiles == 0;/ < 0;/'
+mutant "spans are added without weights" $f 's/: WeightOf(past.max_log2, span.max_log2);/: 1.0f;/'
 f=kernels/cpu/decode_kernels.cc
 mutant "partials are added without weights" $f 's/+= weight \* from\[d\]/+= from[d]/'
 mutant "empty partials keep what the workspace held (scalar)" $f 's/p.partials.states\[row\] = IsEmpty(state) ? SoftmaxState{} : state;/if (!IsEmpty(state)) p.partials.states[row] = state;/'
@@ -143,7 +147,7 @@ else
   vectors+=(kernels/cpu/simd_dot_absent.cc)
 fi
 sources=("${common[@]}" "${vectors[@]}")
-tests=("${support[@]}" tests/kernels/cpu/simd_{codes,decode}_test.cc
+tests=("${support[@]}" tests/kernels/cpu/{simd_codes,simd_decode,spans}_test.cc
   tests/lib/{kv_dtypes,query_tokens,score_meaning,score_rules}_test.cc)
 mutants_begin
 
@@ -153,6 +157,9 @@ mutant "slots do not start again with a block" $f 's/place = {place.logical_bloc
 f=kernels/cpu/simd_tile-inl.h
 mutant "sums keep their old maximum" $f 's/sum\[r \* T + t\] \*= keep;//'
 mutant "padding of a tile has a score" $f 's/scores\[ScoreIndex<R>(r, t)\] = -std::numeric_limits<float>::infinity();/scores[ScoreIndex<R>(r, t)] = 0.0f;/'
+f=kernels/cpu/simd_spans-inl.h
+mutant "values of past spans keep their old maximum" $f 's/hn::MulAdd(LoadFloats(past + i), keep, LoadFloats(values + i))/hn::Add(LoadFloats(past + i), LoadFloats(values + i))/'
+mutant "values of a span are added twice" $f 's/StoreFloats(hn::Zero(d), values + i);//'
 f=kernels/cpu/simd_values-inl.h
 mutant "the last values are lost" $f 's/if (at < tokens.dim) {/if (false) {/g'
 f=kernels/cpu/simd_attend-inl.h

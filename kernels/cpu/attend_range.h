@@ -16,6 +16,7 @@
 #include "kernels/core/partition.h"
 #include "kernels/core/visibility.h"
 #include "kernels/cpu/elements.h"
+#include "kernels/cpu/spans.h"
 
 namespace paged {
 
@@ -24,14 +25,19 @@ namespace paged {
 struct AttendScratch {
   std::vector<SoftmaxState> states;  // [rows]
   std::vector<float> values;         // [rows, value_dim], unnormalised
-  std::vector<float> query;          // [rows, key_dim]
-  std::vector<float> weights;        // [rows, kTileTokens]; scores before
-  std::vector<float> token;          // [max(key_dim, value_dim)]
+  // Alike, of the spans before the one at hand.
+  std::vector<SoftmaxState> past_states;
+  std::vector<float> past_values;
+  std::vector<float> query;    // [rows, key_dim]
+  std::vector<float> weights;  // [rows, kTileTokens]; scores before
+  std::vector<float> token;    // [max(key_dim, value_dim)]
 
   void Resize(int rows, int key_dim, int value_dim) {
     const auto n = static_cast<std::size_t>(rows);
     states.assign(n, SoftmaxState{});
     values.assign(n * static_cast<std::size_t>(value_dim), 0.0f);
+    past_states = states;
+    past_values = values;
     query.resize(n * static_cast<std::size_t>(key_dim));
     weights.resize(n * static_cast<std::size_t>(kTileTokens));
     token.resize(static_cast<std::size_t>(std::max(key_dim, value_dim)));
@@ -122,6 +128,20 @@ inline void ApplyRules(const DecodeParams& p, const WorkItem& item, int kv_head,
   }
 }
 
+// Adds the sums of a span to those of the spans before it, and begins the next
+// one, whose maxima are no smaller.
+inline void EndSpan(int value_dim, AttendScratch& scratch) {
+  for (std::size_t r = 0; r < scratch.states.size(); ++r) {
+    const float keep = AddSpan(scratch.states[r], scratch.past_states[r]);
+    scratch.states[r].sum = 0.0f;
+    const std::size_t at = r * static_cast<std::size_t>(value_dim);
+    float* past = scratch.past_values.data() + at;
+    float* values = scratch.values.data() + at;
+    for (int d = 0; d < value_dim; ++d) past[d] = past[d] * keep + values[d];
+    std::fill_n(values, value_dim, 0.0f);
+  }
+}
+
 // Leaves states and unnormalised values of the item's rows in `scratch`, but
 // for the values' HeadScale. The item is narrowed.
 template <typename KvElement>
@@ -133,6 +153,7 @@ void AttendRange(const DecodeParams& p, ElementKind query_element,
   const auto* keys = static_cast<const KvElement*>(p.key.data);
   const auto* values = static_cast<const KvElement*>(p.value.data);
   float* token = scratch.token.data();
+  bool has_past = false;
 
   for (int tile_idx = item.first_tile; tile_idx < item.last_tile;
        tile_idx += item.tile_step) {
@@ -170,6 +191,15 @@ void AttendRange(const DecodeParams& p, ElementKind query_element,
         for (int d = 0; d < p.value_dim; ++d) sums[d] += weight * token[d];
       }
     }
+    if (EndsSpan(item, tile_idx + item.tile_step)) {
+      EndSpan(p.value_dim, scratch);
+      has_past = true;
+    }
+  }
+  if (has_past) {
+    EndSpan(p.value_dim, scratch);
+    scratch.states.swap(scratch.past_states);
+    scratch.values.swap(scratch.past_values);
   }
 }
 

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <type_traits>
 
 #include "hwy/highway.h"
 #include "kernels/core/kernel_params.h"
@@ -21,6 +20,7 @@
 #include "kernels/cpu/simd_ops-inl.h"
 #include "kernels/cpu/simd_rows-inl.h"
 #include "kernels/cpu/simd_scratch.h"
+#include "kernels/cpu/simd_spans-inl.h"
 #include "kernels/cpu/simd_tile-inl.h"
 #include "kernels/cpu/simd_turns-inl.h"
 #include "kernels/cpu/simd_values-inl.h"
@@ -89,33 +89,6 @@ HWY_NOINLINE void AttendChunk(const TokenRows<Kv>& keys,
   AddStepValues<R>(values, scores, sums, scratch.value_stride());
 }
 
-template <int R>
-void FoldChunk(int head, int first_row, SimdScratch& scratch) {
-  constexpr int T = kTileOf<R>;
-  const float* max = scratch.lanes(head, first_row);
-  const float* sum = max + kMaxSimdLanes;
-  for (int r = 0; r < R; ++r) {
-    float total = 0.0f;
-    for (int t = 0; t < T; ++t) total += sum[r * T + t];
-    scratch.state(head, first_row + r) = {max[r * T], total};
-  }
-}
-
-template <int R>
-using RowCount = std::integral_constant<int, R>;
-
-// Calls `with(RowCount<R>())` for the next chunk of rows, R of those left, and
-// returns R. Every R has code of its own, so that a group of any size is one
-// read of its keys and values, without rows that are not there.
-template <int R = kMaxChunkRows, typename With>
-HWY_INLINE int WithChunkRows(int num_rows_left, const With& with) {
-  if constexpr (R > 1) {
-    if (num_rows_left < R) return WithChunkRows<R - 1>(num_rows_left, with);
-  }
-  with(RowCount<R>());
-  return R;
-}
-
 // One step of one kv head against all rows. The first chunk of them fetches
 // `next`.
 template <typename Kv>
@@ -151,16 +124,6 @@ void AttendStep(const DecodeParams& p, const WorkItem& item, HeadStep<Kv> now,
   }
 }
 
-inline void FoldLanes(SimdScratch& scratch) {
-  for (int head = 0; head < scratch.num_heads(); ++head) {
-    for (int row = 0; row < scratch.num_rows();) {
-      row += WithChunkRows(scratch.num_rows() - row, [&]<int R>(RowCount<R>) {
-        FoldChunk<R>(head, row, scratch);
-      });
-    }
-  }
-}
-
 // Queries in the form that ScoreStep takes, where that is not rows of floats.
 template <typename Kv>
 void PackQueries(SimdScratch& scratch) {
@@ -183,6 +146,7 @@ void Attend(const DecodeParams& p, const WorkItem& item, int first_head,
   PackQueries<Kv>(scratch);
   Turn<Kv> turns[2];
   int tile_idx = item.first_tile;
+  bool has_past = false;
   FindTurn(p, item, tile_idx, max_steps, turns[0]);
   for (int i = 0; turns[i].count > 0; i = 1 - i) {
     const Turn<Kv>& now = turns[i];
@@ -196,11 +160,23 @@ void Attend(const DecodeParams& p, const WorkItem& item, int first_head,
     }
     for (TurnCursor<Kv> at(now, nullptr, num_heads); !at.is_done();
          at.Advance()) {
-      AttendStep(p, item, at.get(), fetched.get(), first_head, scratch);
+      const HeadStep<Kv> step = at.get();
+      AttendStep(p, item, step, fetched.get(), first_head, scratch);
       fetched.Advance();
+      if (step.step->ends_span) {
+        EndSpan(step.head, scratch);
+        has_past = true;
+      }
     }
   }
-  FoldLanes(scratch);
+  for (int head = 0; head < num_heads; ++head) {
+    if (has_past) {
+      EndSpan(head, scratch);
+    } else {
+      FoldLanes(head, scratch);
+    }
+  }
+  if (has_past) scratch.TakePast();
 }
 
 // Of what caches alone are stored as, nothing is written.

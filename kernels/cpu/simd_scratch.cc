@@ -24,7 +24,7 @@ void SimdScratch::Reset(int num_heads, int num_rows, int key_dim,
   const std::size_t lane_floats = rows * 2 * kMaxSimdLanes;
   static_assert(sizeof(SoftmaxState) == 2 * sizeof(float));
   const std::size_t total =
-      2 * query_floats + value_floats + lane_floats + 2 * rows;
+      2 * query_floats + 2 * value_floats + lane_floats + 2 * 2 * rows;
   if (total > capacity_) {
     memory_.reset(static_cast<float*>(
         ::operator new[](total * sizeof(float), std::align_val_t{64})));
@@ -33,8 +33,10 @@ void SimdScratch::Reset(int num_heads, int num_rows, int key_dim,
   query_ = memory_.get();
   packed_queries_ = query_ + query_floats;
   values_ = packed_queries_ + query_floats;
-  lanes_ = values_ + value_floats;
-  states_ = new (lanes_ + lane_floats) SoftmaxState[rows];
+  past_values_ = values_ + value_floats;
+  lanes_ = past_values_ + value_floats;
+  states_ = new (lanes_ + lane_floats) SoftmaxState[2 * rows];
+  past_states_ = states_ + rows;
   for (std::size_t row = 0; row < rows; ++row) {
     const std::size_t stride = static_cast<std::size_t>(query_stride_);
     std::fill(query_ + row * stride + key_dim, query_ + (row + 1) * stride,
@@ -43,7 +45,7 @@ void SimdScratch::Reset(int num_heads, int num_rows, int key_dim,
     std::fill_n(lanes, kMaxSimdLanes, -std::numeric_limits<float>::infinity());
     std::fill_n(lanes + kMaxSimdLanes, kMaxSimdLanes, 0.0f);
   }
-  std::fill_n(values_, value_floats, 0.0f);
+  std::fill_n(values_, 2 * value_floats, 0.0f);
 }
 
 }  // namespace paged

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "kernels/core/online_softmax.h"
 
@@ -44,6 +45,18 @@ class SimdScratch {
     return values_ + RowOf(head, row) * value_stride_;
   }
   SoftmaxState& state(int head, int row) { return states_[RowOf(head, row)]; }
+  // Of the spans before the one at hand (kernels/cpu/spans.h).
+  float* past_values(int head, int row) {
+    return past_values_ + RowOf(head, row) * value_stride_;
+  }
+  SoftmaxState& past_state(int head, int row) {
+    return past_states_[RowOf(head, row)];
+  }
+  // Makes the past spans' states and values those of all.
+  void TakePast() {
+    std::swap(values_, past_values_);
+    std::swap(states_, past_states_);
+  }
 
   // Running maxima, then running sums, of a chunk of rows; a lane of a row sees
   // every so-many-th token only.
@@ -72,6 +85,8 @@ class SimdScratch {
   float* values_ = nullptr;
   float* lanes_ = nullptr;
   SoftmaxState* states_ = nullptr;
+  float* past_values_ = nullptr;
+  SoftmaxState* past_states_ = nullptr;
 };
 
 }  // namespace paged

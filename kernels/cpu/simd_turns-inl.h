@@ -15,6 +15,7 @@
 #include "kernels/core/partition.h"
 #include "kernels/core/visibility.h"
 #include "kernels/cpu/simd_ops-inl.h"
+#include "kernels/cpu/spans.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace paged {
@@ -39,6 +40,7 @@ inline constexpr int kStepsAhead = 4;
 template <typename Kv>
 struct Step {
   int num_tokens;
+  bool ends_span;
   // Left alone where the plan has no rules.
   int positions[kStepTokens];
   int64_t blocks[kStepTokens];
@@ -118,6 +120,7 @@ HWY_INLINE void FindStep(const DecodeParams& p, const WorkItem& item,
     }
     tile_idx += item.tile_step;
   }
+  step.ends_span = EndsSpan(item, tile_idx);
   for (int t = step.num_tokens; t < kStepTokens; ++t) {
     step.keys[t] = step.keys[step.num_tokens - 1];
     step.values[t] = step.values[step.num_tokens - 1];
