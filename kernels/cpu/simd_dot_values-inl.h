@@ -108,7 +108,7 @@ struct ValueMath<Int8> {
     return Ints{_mm512_dpwssd_epi32(sum.raw, weight, value)};
   }
   template <int X>
-  static HWY_INLINE void Begin(const float* /*values*/, Sum* sums) {
+  static HWY_INLINE void Begin(Sum* sums) {
     HWY_UNROLL(8)
     for (int x = 0; x < X; ++x) sums[x] = hn::Zero(IntTag());
   }

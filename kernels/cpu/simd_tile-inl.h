@@ -197,13 +197,13 @@ HWY_INLINE void PushStep(int num_tokens, float* scores, float* max, float* sum,
     // An empty maximum counts as 0, as in WeightOf.
     const Floats base =
         hn::IfThenElse(hn::Eq(row_max, minus_inf), hn::Zero(d), row_max);
-    Floats total = LoadFloats(sum + v);
+    Floats total = hn::Zero(d);
     for (int i = v; i < end; i += kTileSums) {
       const Floats weight = Exp2(hn::Sub(LoadFloats(scores + i), base));
       total = hn::Add(total, weight);
       StoreFloats(weight, scores + i);
     }
-    StoreFloats(total, sum + v);
+    StoreFloats(hn::Add(LoadFloats(sum + v), total), sum + v);
   }
 }
 

@@ -48,16 +48,20 @@ struct ValueMath {
     return hn::MulAdd(weight, value, sum);
   }
   template <int X>
-  static HWY_INLINE void Begin(const float* values, Sum* sums) {
+  static HWY_INLINE void Begin(Sum* sums) {
     HWY_UNROLL(8)
-    for (int x = 0; x < X; ++x) sums[x] = LoadFloats(values + x * kLanes);
+    for (int x = 0; x < X; ++x) sums[x] = hn::Zero(FloatTag());
   }
-  // `i` is the place of the row's first weight.
+  // Adds a step's sums to those before. `i` is the place of the row's first
+  // weight.
   template <int R, int X>
   static HWY_INLINE void End(const Sum* sums, const float* /*weights*/,
                              int /*i*/, float* values) {
     HWY_UNROLL(8)
-    for (int x = 0; x < X; ++x) StoreFloats(sums[x], values + x * kLanes);
+    for (int x = 0; x < X; ++x) {
+      float* to = values + x * kLanes;
+      StoreFloats(hn::Add(LoadFloats(to), sums[x]), to);
+    }
   }
 };
 
@@ -70,9 +74,7 @@ HWY_INLINE void AddValues(const TokenRows<Kv>& tokens, const float* weights,
   constexpr int T = kTileOf<R>;
   typename Math::Sum sums[R * X];
   HWY_UNROLL(8)
-  for (int r = 0; r < R; ++r) {
-    Math::template Begin<X>(values + r * value_stride + at, sums + r * X);
-  }
+  for (int r = 0; r < R; ++r) Math::template Begin<X>(sums + r * X);
   const auto* packed = reinterpret_cast<const typename Math::Weight*>(weights);
   const unsigned num_tokens = static_cast<unsigned>(tokens.num_tokens);
   for (unsigned token = 0; token < num_tokens; token += Math::kTokens) {

@@ -145,13 +145,15 @@ void ExpectAllNear(LongProblem& problem) {
   }
 }
 
-// Without spans the scalar kernels are 5.8e-5 off.
+// Without spans the scalar kernels are 5.8e-5 off; without steps that are summed
+// up on their own, the others 7e-7.
 TEST(SpansTest, TheErrorOfManyTokensStaysThatOfAFew) {
   LongProblem problem(65536, 2, 1);
   const std::vector<Result> results = ResultsOf(problem);
   for (const Result& result : results) {
     const double error = RelativeError(result.output, results[0].output);
-    EXPECT_LT(error, 1e-6) << result.kernels;
+    const bool has_steps = result.kernels != "scalar";
+    EXPECT_LT(error, has_steps ? 4e-7 : 1e-6) << result.kernels;
     RecordProperty(result.kernels, std::to_string(error * 1e6) + "e-6");
   }
 }
