@@ -105,19 +105,26 @@ SoftmaxState ReduceRow(const DecodeParams& p, PartialRange parts, int kv_head,
       total.max_log2 = std::fmax(total.max_log2, part.max_log2);
     }
   }
-  values.assign(static_cast<std::size_t>(p.value_dim), 0.0f);
+  // In double precision: parts may be many, and each is short.
+  thread_local std::vector<double> sums;
+  sums.assign(static_cast<std::size_t>(p.value_dim), 0.0);
+  double sum = 0.0;
   for (int s = 0; s < parts.count; ++s) {
     const int64_t row = PartialRow(p, parts.first + s, kv_head, row_in_item);
     const SoftmaxState part = p.partials.states[row];
     // The values of an empty partial were never written.
     if (IsEmpty(part)) continue;
-    const float weight = WeightOf(part.max_log2, total.max_log2);
-    total.sum += weight * part.sum;
+    const double weight = WeightOf(part.max_log2, total.max_log2);
+    sum += weight * part.sum;
     const float* from = p.partials.values + row * p.value_dim;
     for (int d = 0; d < p.value_dim; ++d) {
-      values[static_cast<std::size_t>(d)] += weight * from[d];
+      sums[static_cast<std::size_t>(d)] += weight * from[d];
     }
   }
+  total.sum = static_cast<float>(sum);
+  values.resize(sums.size());
+  std::ranges::transform(sums, values.begin(),
+                         [](double x) { return static_cast<float>(x); });
   return total;
 }
 
