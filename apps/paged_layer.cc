@@ -175,6 +175,9 @@ absl::StatusOr<PagedLayer::Run> PagedLayer::Execute(const DecodePlan& plan,
   PAGED_RETURN_IF_ERROR(lse_.Fill(kNanByte));
 
   const DecodeArgs args = Args();
+#if !defined(NDEBUG)
+  PAGED_RETURN_IF_ERROR(backend.CheckTables(args, context.stream));
+#endif
   PAGED_RETURN_IF_ERROR(backend.Run(plan, args, context));
   PAGED_RETURN_IF_ERROR(backend.Synchronize(context.stream));
   Run run;

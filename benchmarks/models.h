@@ -6,7 +6,8 @@
 
 namespace paged::benchmarks {
 
-// Where layers differ, the one with the most rules.
+// Where layers differ, the one with the most rules. Models of one shape are one
+// row, under the first one's name.
 struct Model {
   const char* name;
   int num_q_heads;
@@ -24,9 +25,9 @@ inline constexpr Model kModels[] = {
     {"gpt2", 12, 12, 64},
     {"llama2_7b", 32, 32, 128},
     {"llama2_13b", 40, 40, 128},
-    {"llama3_8b", 32, 8, 128},
+    {"llama3_8b", 32, 8, 128},  // Mixtral 8x7B, Qwen3 8B
     {"mistral_7b", 32, 8, 128, 4096},
-    {"llama3_70b", 64, 8, 128},
+    {"llama3_70b", 64, 8, 128},  // Qwen2.5 72B, Qwen3 32B
     {"llama3_70b_t8", 8, 1, 128},
     {"llama31_405b", 128, 8, 128},
     {"llama32_1b", 32, 8, 64},
@@ -62,13 +63,13 @@ inline constexpr Model kModels[] = {
      .scale = 1.0f / 12.0f},
     {"gemma3_1b", 4, 1, 256, 512},
     {"gemma3_27b", 32, 16, 128, 1024},
-    {.name = "gpt_oss_20b",
+    {.name = "gpt_oss_20b",  // and 120b
      .num_q_heads = 64,
      .num_kv_heads = 8,
      .head_dim = 64,
      .window = 128,
      .has_sink_logits = true},
-    {"phi2", 32, 32, 80},
+    {"phi2", 32, 32, 80},  // StableLM 3B, Pythia 2.8B, OPT 2.7B
     {"phi3_mini", 32, 32, 96},
     {"phi3_medium", 40, 10, 128},
     {"gpt_neox_20b", 64, 64, 96},
@@ -86,7 +87,7 @@ inline constexpr Model kModels[] = {
      .num_kv_heads = 8,
      .head_dim = 128,
      .soft_cap = 30.0f},
-    {.name = "bloom_7b",
+    {.name = "bloom_7b",  // MPT 7B
      .num_q_heads = 32,
      .num_kv_heads = 32,
      .head_dim = 128,

@@ -26,8 +26,8 @@
 //
 //     CHECK_OK(paged::SupportsReason(args, *backend));
 //
-//     // A first try: plans, reserves, runs and waits.
-//     CHECK_OK(paged::Decode(args, *backend));
+//     // A first try: looks at the tables, plans, reserves, runs and waits.
+//     CHECK_OK(paged::Decode(args, *backend, {.validate_tables = true}));
 //     CHECK_EQ(output[0], 3.0f);
 //
 //     // A decode loop: plan once, run as often as you like.

@@ -107,15 +107,28 @@ TEST_P(DecodeSplitTest, SplittingLosesNoPrecision) {
 // BR-086, 088: PoisonedWorkspace has exactly the plan's bytes, so Run's
 // canaries say that nothing is written past them.
 TEST_P(DecodeSplitTest, TheLastByteOfTheWorkspaceIsUsed) {
-  const Problem problem =
-      MakeProblem({.dtype = dtype(), .head_dim = 64, .context_lens = {64, 64}});
-  DecodeSession session(kind(), problem);
-  const DecodePlan plan = session.Plan(ForceSplits(4)).value();
-  GuardedBuffer workspace(kind(), plan.workspace_bytes);
-  const RunContext context{.workspace = {workspace.data(), workspace.bytes()}};
-  ASSERT_TRUE(backend().InitWorkspace(plan, context).ok());
-  ASSERT_TRUE(session.RunIn(plan, context).ok());
-  EXPECT_NE(workspace.Download().back(), std::byte{0xff});
+  for (int splits : {2, 4, 7}) {
+    for (int group : {1, 4, 20}) {
+      for (int dim : {64, 128}) {
+        SCOPED_TRACE(::testing::Message() << splits << " splits, group "
+                                          << group << ", dim " << dim);
+        const Problem problem =
+            MakeProblem({.dtype = dtype(),
+                         .num_q_heads = 2 * group,
+                         .num_kv_heads = 2,
+                         .head_dim = dim,
+                         .context_lens = {20, 16 * splits}});
+        DecodeSession session(kind(), problem);
+        const DecodePlan plan = session.Plan(ForceSplits(splits)).value();
+        GuardedBuffer workspace(kind(), plan.workspace_bytes);
+        const RunContext context{
+            .workspace = {workspace.data(), workspace.bytes()}};
+        ASSERT_TRUE(backend().InitWorkspace(plan, context).ok());
+        ASSERT_TRUE(session.RunIn(plan, context).ok());
+        EXPECT_NE(workspace.Download().back(), std::byte{0xff});
+      }
+    }
+  }
 }
 
 TEST_P(DecodeSplitTest, V1NeedsNoWorkspace) {

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -42,19 +44,18 @@ std::string DTypesOfCuda(InstanceKind kind) {
 }
 
 // "64, 80, ...": what has an instance of exactly its dimensions.
-std::string DimsOfCuda(InstanceKind kind) {
-  std::vector<std::string> dims;
+std::string DimsOfCuda(DType dtype) {
+  std::set<std::pair<int, int>> dims;
   for (const InstanceConfig& config : kInstances) {
-    if (config.kind != kind) continue;
-    const std::string dim =
-        config.key_dim == config.value_dim
-            ? absl::StrCat(config.key_dim)
-            : absl::StrCat(config.key_dim, "/", config.value_dim);
-    if (std::find(dims.begin(), dims.end(), dim) == dims.end()) {
-      dims.push_back(dim);
+    if (config.kind == InstanceKind::kPlain &&
+        config.element == internal::KindOf(dtype)) {
+      dims.insert({config.key_dim, config.value_dim});
     }
   }
-  return absl::StrJoin(dims, ", ");
+  return absl::StrJoin(dims, ", ", [](std::string* out, const auto& dim) {
+    absl::StrAppend(out, dim.first);
+    if (dim.second != dim.first) absl::StrAppend(out, "/", dim.second);
+  });
 }
 
 int MostDimsOfCuda(InstanceKind kind) {
@@ -67,6 +68,29 @@ int MostDimsOfCuda(InstanceKind kind) {
 
 std::string Row(std::vector<std::string> cells) {
   return absl::StrCat("| ", absl::StrJoin(cells, " | "), " |\n");
+}
+
+// A row for each list of dimensions that some caches have.
+std::string RowsOfOwnKernels() {
+  std::vector<std::pair<std::string, std::vector<DType>>> lists;
+  for (DType dtype : kAll) {
+    const std::string dims = DimsOfCuda(dtype);
+    if (dims.empty()) continue;
+    const auto has_these = [&](const auto& list) { return list.first == dims; };
+    const auto found = std::find_if(lists.begin(), lists.end(), has_these);
+    if (found == lists.end()) {
+      lists.push_back({dims, {dtype}});
+    } else {
+      found->second.push_back(dtype);
+    }
+  }
+  std::string rows;
+  for (const auto& [dims, dtypes] : lists) {
+    rows +=
+        Row({absl::StrCat("... with a kernel of their own: ", NamesOf(dtypes)),
+             "", "", dims, ""});
+  }
+  return rows;
 }
 
 std::string Matrix() {
@@ -90,8 +114,7 @@ std::string Matrix() {
            absl::StrCat("multiples of 8 to ",
                         MostDimsOfCuda(InstanceKind::kGeneral)),
            ""}) +
-      Row({"... with a kernel of their own", "", "",
-           DimsOfCuda(InstanceKind::kPlain), ""}) +
+      RowsOfOwnKernels() +
       Row({"q heads per kv head", "`num_q_heads`", "any", "any", "any"}) +
       Row({"tokens of a block", "`block_size`",
            absl::StrCat("1 to ", internal::kMaxBlockSize),

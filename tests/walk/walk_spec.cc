@@ -176,6 +176,11 @@ WalkCase WalkCaseOf(uint64_t seed, bool on_cuda) {
   DrawMemory(dice, walk.spec);
   walk.scale = dice.OneIn(4) ? dice.Pick({0.05f, 0.5f, 1.0f}) : 0.0f;
   walk.options = DrawOptions(dice, on_cuda);
+  const bool is_free =
+      !walk.options.variant.has_value() && !walk.options.partition.has_value();
+  if (!on_cuda && is_free && dice.OneIn(2)) {
+    walk.options.batch_invariance = BatchInvariance::kOn;
+  }
   return walk;
 }
 
@@ -198,7 +203,9 @@ std::string ToString(const WalkCase& walk) {
       ", scale ", walk.scale, ", variant ",
       NameOf(walk.options.variant.value_or(Variant::kAuto)), " splits ",
       walk.options.splits.value_or(0), " partition ",
-      NameOf(walk.options.partition.value_or(Partition::kAuto)));
+      NameOf(walk.options.partition.value_or(Partition::kAuto)),
+      walk.options.batch_invariance == BatchInvariance::kOn ? " invariant"
+                                                            : "");
 }
 
 }  // namespace paged::testing
