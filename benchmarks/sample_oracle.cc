@@ -19,6 +19,14 @@ float SinkOf(int q_head) { return static_cast<float>(q_head % 5) - 2.0f; }
 
 namespace {
 
+// An element of a pool or query of this kind as it is stored there: HashUniform
+// has a digit more than bf16.
+double StoredAt(ElementKind kind, uint32_t seed, int64_t index) {
+  const float x = HashElement(kind, seed, index);
+  return kind == ElementKind::kBF16 ? double{ToFloat(FromFloat<BFloat16>(x))}
+                                    : double{x};
+}
+
 // Scores of one row before their softmax, over the tokens that it sees.
 std::vector<double> ScoresOf(const BenchShape& shape, int q_head, int position,
                              const VisibleTokens& visible,
@@ -50,6 +58,7 @@ SampleRow ComputeSample(const BenchShape& shape, const BenchTables& tables,
     return (token * shape.num_kv_heads + kv_head) * dim;
   };
   const ElementKind element = internal::KindOf(shape.dtype);
+  const ElementKind query_element = internal::KindOf(shape.query_dtype());
 
   const int q_token = q_head % shape.rules.q_len;
   SampleRow sample = {.row = (int64_t{seq} * shape.rules.q_len + q_token) *
@@ -64,8 +73,8 @@ SampleRow ComputeSample(const BenchShape& shape, const BenchTables& tables,
   for (int t = visible.begin; t < visible.end; ++t) {
     double dot = 0;
     for (int d = 0; d < dim; ++d) {
-      dot += double{HashUniform(kQuerySeed, sample.row * dim + d)} *
-             double{HashElement(element, kKeySeed, first_element(t) + d)};
+      dot += StoredAt(query_element, kQuerySeed, sample.row * dim + d) *
+             StoredAt(element, kKeySeed, first_element(t) + d);
     }
     dots.push_back(dot);
   }
@@ -87,18 +96,12 @@ SampleRow ComputeSample(const BenchShape& shape, const BenchTables& tables,
     const int64_t first = first_element(visible.begin + static_cast<int>(i));
     for (int d = 0; d < dim; ++d) {
       sample.output[static_cast<size_t>(d)] +=
-          weight * double{HashElement(element, kValueSeed, first + d)};
+          weight * StoredAt(element, kValueSeed, first + d);
     }
   }
   for (double& x : sample.output) x /= sum;
   sample.lse = max + std::log(sum);
   return sample;
-}
-
-float LoadFloat(DType dtype, const void* data, int64_t i) {
-  if (dtype == DType::kF16) return ToFloat(static_cast<const Half*>(data)[i]);
-  if (dtype == DType::kF32) return static_cast<const float*>(data)[i];
-  return ToFloat(static_cast<const BFloat16*>(data)[i]);
 }
 
 double Error(double expected, float actual) {
@@ -108,6 +111,12 @@ double Error(double expected, float actual) {
 }
 
 }  // namespace
+
+float LoadFloat(DType dtype, const void* data, int64_t i) {
+  if (dtype == DType::kF16) return ToFloat(static_cast<const Half*>(data)[i]);
+  if (dtype == DType::kF32) return static_cast<const float*>(data)[i];
+  return ToFloat(static_cast<const BFloat16*>(data)[i]);
+}
 
 std::vector<SampleRow> ComputeSamples(const BenchShape& shape,
                                       const BenchTables& tables) {

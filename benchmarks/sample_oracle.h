@@ -13,7 +13,8 @@
 namespace paged::benchmarks {
 
 // Element i of the query, the key pool and the value pool, all dense, is
-// HashUniform(seed, i), and HashElement(seed, i) in pools of bytes.
+// HashUniform(seed, i), rounded where they are of bf16, and HashElement(seed,
+// i) in pools of bytes.
 inline constexpr uint32_t kQuerySeed = 1;
 inline constexpr uint32_t kKeySeed = 2;
 inline constexpr uint32_t kValueSeed = 3;
@@ -32,6 +33,9 @@ struct SampleRow {
 // Four rows spread over the batch and its heads.
 std::vector<SampleRow> ComputeSamples(const BenchShape& shape,
                                       const BenchTables& tables);
+
+// Element i of fp16, bf16 or fp32.
+float LoadFloat(DType dtype, const void* data, int64_t i);
 
 // Largest difference over outputs and lse, `output` dense and of the shape's
 // dtype; infinity for a NaN.

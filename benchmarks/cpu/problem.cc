@@ -67,7 +67,8 @@ DecodeArgs CpuProblem::Args(int set) {
 DecodeArgs CpuProblem::ArgsInFp32() {
   query_fp32_.resize(query_.size());
   for (size_t i = 0; i < query_fp32_.size(); ++i) {
-    query_fp32_[i] = HashUniform(kQuerySeed, static_cast<int64_t>(i));
+    query_fp32_[i] =
+        LoadFloat(shape_.query_dtype(), query_.data(), static_cast<int64_t>(i));
   }
   output_fp32_.assign(query_.size(), std::numeric_limits<float>::quiet_NaN());
   DecodeArgs args = Args(0);

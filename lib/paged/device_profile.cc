@@ -1,14 +1,8 @@
 #include "paged/device_profile.h"
 
-#include <sched.h>
-
-#include <algorithm>
-#include <cmath>
-#include <fstream>
-#include <thread>
-
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "paged/internal/core_count.h"
 #include "paged/internal/scale_profile.h"
 
 namespace paged {
@@ -75,30 +69,6 @@ DeviceProfile MakeRtx3090() {
                                  936);
 }
 
-// Cores that the affinity mask leaves to this process.
-int NumAllowedCores() {
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  if (sched_getaffinity(0, sizeof(mask), &mask) == 0) return CPU_COUNT(&mask);
-  return static_cast<int>(std::thread::hardware_concurrency());
-}
-
-// Cores' worth of time that the control group grants: "QUOTA PERIOD" or
-// "max PERIOD" in the file of cgroup v2. 0 when there is no limit.
-int NumGrantedCores() {
-  std::ifstream file("/sys/fs/cgroup/cpu.max");
-  double quota = 0;
-  double period = 0;
-  if (!(file >> quota >> period) || quota <= 0 || period <= 0) return 0;
-  return static_cast<int>(std::ceil(std::min(quota / period, 1e6)));
-}
-
-int DefaultNumThreads() {
-  const int allowed = std::max(NumAllowedCores(), 1);
-  const int granted = NumGrantedCores();
-  return granted == 0 ? allowed : std::min(allowed, granted);
-}
-
 // The vector kernels with AVX-512 on two cores of a Zen 4 server, fp16,
 // head_dim 128, from memory: 17 to 19 GB/s of one thread alone (blocks of 16),
 // 29 of two (blocks of 128, heads outermost). Other memories feed more or fewer
@@ -160,7 +130,8 @@ const DeviceProfile& Rtx3090Profile() {
 }
 
 DeviceProfile CpuProfile(int num_threads) {
-  const int threads = num_threads > 0 ? num_threads : DefaultNumThreads();
+  const int threads =
+      num_threads > 0 ? num_threads : internal::NumUsableCores();
   return {
       .name =
           absl::StrCat("CPU, ", threads, threads == 1 ? " thread" : " threads"),

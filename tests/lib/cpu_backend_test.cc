@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -33,6 +36,46 @@ TEST(CpuBackendTest, ReservedMemoryIsAlignedZeroedAndReused) {
   EXPECT_EQ(backend->Reserve(10).value().data, large.data);
 }
 
+// What /proc/self/smaps says of the mapping that holds `address`.
+struct Mapping {
+  std::string flags;
+  std::size_t resident_kb = SIZE_MAX;
+};
+
+Mapping MappingOf(const void* address) {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  std::ifstream smaps("/proc/self/smaps");
+  Mapping mapping;
+  bool is_it = false;
+  for (std::string line; std::getline(smaps, line);) {
+    std::uintptr_t begin = 0, end = 0;
+    char access = 0;
+    if (std::sscanf(line.c_str(), "%zx-%zx %c", &begin, &end, &access) == 3) {
+      is_it = begin <= at && at < end;
+    } else if (is_it && line.rfind("Rss:", 0) == 0) {
+      mapping.resident_kb = std::strtoull(line.c_str() + 4, nullptr, 10);
+    } else if (is_it && line.rfind("VmFlags:", 0) == 0) {
+      mapping.flags = line + " ";
+    }
+  }
+  return mapping;
+}
+
+// So that the thread that writes a page first decides where it lies.
+TEST(CpuBackendTest, APoolAsksForHugePagesAndIsNotTouched) {
+  if (!std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled")) {
+    GTEST_SKIP() << "this system has no transparent huge pages";
+  }
+  constexpr std::size_t kBytes = std::size_t{256} << 20;
+  std::unique_ptr<Backend> backend = MakeCpuBackend({.num_threads = 1});
+  const Buffer pool = backend->Allocate(kBytes, MemoryKind::kDevice).value();
+  const Mapping mapping =
+      MappingOf(static_cast<const std::byte*>(pool.data()) + kBytes / 2);
+  if (mapping.flags.empty()) GTEST_SKIP() << "smaps has no flags here";
+  EXPECT_NE(mapping.flags.find(" hg "), std::string::npos) << mapping.flags;
+  EXPECT_LT(mapping.resident_kb, kBytes / 2 / 1024);
+}
+
 TEST(CpuBackendTest, MemoryThatDoesNotExistIsResourceExhausted) {
   std::unique_ptr<Backend> backend = MakeCpuBackend({.num_threads = 1});
   EXPECT_EQ(backend->Reserve(SIZE_MAX).status().code(),
@@ -54,7 +97,7 @@ DecodeResult RunWithThreads(const Problem& problem, int num_threads,
 
 TEST(CpuBackendTest, TheNumberOfThreadsChangesNoBit) {
   const Problem problem =
-      MakeProblem({.num_q_heads = 8, .context_lens = {300, 1, 0, 77}});
+      MakeProblem({.num_q_heads = 8, .context_lens = {300, 1, 0, 77, 1700}});
   for (const DecodeOptions& options : {ForceV1(), ForceSplits(6)}) {
     const DecodeResult one = RunWithThreads(problem, 1, options);
     for (int threads : {2, 3, 8}) {

@@ -53,7 +53,7 @@ DecodeResult RunOn(Backend& backend, const Problem& problem,
 }
 
 Problem RaggedProblem() {
-  return MakeProblem({.num_q_heads = 8, .context_lens = {300, 1, 0, 77}});
+  return MakeProblem({.num_q_heads = 8, .context_lens = {300, 1, 0, 77, 1700}});
 }
 
 TEST(CpuExecutorTest, EveryBitIsThatOfTheBackendsOwnThreads) {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <ctime>
 #include <thread>
 #include <vector>
 
@@ -70,6 +72,22 @@ TEST(ThreadPoolTest, WhatTheBodyWroteIsSeenByTheCaller) {
   for (int i = 0; i < 10'000; ++i) {
     ASSERT_EQ(plain[static_cast<std::size_t>(i)], i);
   }
+}
+
+// Awake for a moment, as the next loop may come, and then out of the way.
+TEST(ThreadPoolTest, ThreadsOfAnIdlePoolSleep) {
+  ThreadPool pool(4);
+  pool.ParallelFor(100, [](int64_t) {});
+  constexpr std::chrono::milliseconds kIdle{400};
+  const std::clock_t before = std::clock();  // of the process's processor time
+  std::this_thread::sleep_for(kIdle);
+  const double seconds =
+      static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
+  EXPECT_LT(seconds, 0.1);
+  // And wake up again.
+  std::atomic<int> num_calls = 0;
+  pool.ParallelFor(100, [&](int64_t) { ++num_calls; });
+  EXPECT_EQ(num_calls, 100);
 }
 
 }  // namespace
