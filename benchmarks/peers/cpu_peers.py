@@ -16,8 +16,9 @@ shapes, as long as they are of the same kernels, packages and threads.
 
 Errors are distances from float64 in relative L2, largest of the rows that were
 looked at; ours as measured, in fp16, and with fp32 queries and outputs, as fp32
-peers have them. What is further off than 2e-3 is marked wrong (bf16: 1e-2,
-llama.cpp: 1e-1, their own rounding) and not compared. Peers that cannot be
+peers have them. Tensors are of fp16, so that a peer of bf16 is off by their
+rounding too, some 3e-3. What is further off than 2e-3 is marked wrong (bf16:
+1e-2, llama.cpp: 1e-1, their own rounding) and not compared. Peers that cannot be
 imported, or refuse a shape, are listed with their words; nothing is installed.
 """
 

@@ -59,7 +59,8 @@ using CpuExecutor = std::function<void(
     int64_t count, const std::function<void(int64_t)>& body)>;
 
 struct CpuOptions {
-  // That plans count on; 0: one per core that the process may use.
+  // That plans count on; 0: one per core that the process may use, by its
+  // affinity mask and the quota of its control groups (versions 1 and 2).
   int num_threads = 0;
   // Null: the backend has threads of its own, which spin for some microseconds
   // after a loop, and then sleep.
