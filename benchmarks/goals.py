@@ -181,18 +181,20 @@ def read_goals(results: pathlib.Path) -> list[Goal]:
                       for name in ("decode", "cliffs", "dispatch_regret")))
 
 
-def main() -> int:
+def main_of(usage: str, results: pathlib.Path, read) -> int:
+    """Prints what `read(folder)` gives."""
+    program = pathlib.Path(sys.argv[0]).name
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--results", type=pathlib.Path, default=RESULTS,
+        description=usage, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--results", type=pathlib.Path, default=results,
                         help="the folder of the record")
     parser.add_argument("--rows", action="store_true",
                         help="each row that misses its goal")
     args = parser.parse_args()
     try:
-        goals = read_goals(args.results)
+        goals = read(args.results)
     except (OSError, ValueError, KeyError) as error:
-        print(f"goals.py: {args.results}: {error}", file=sys.stderr)
+        print(f"{program}: {args.results}: {error}", file=sys.stderr)
         return 2
     for goal in goals:
         print(goal.line())
@@ -204,4 +206,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main_of(__doc__, RESULTS, read_goals))
