@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Measures this machine and keeps what it says:
 #
-#   benchmarks/record.sh [--part=tests|walk|sanitizer|calibrate|bench|cliffs|
-#                                regret|all]
+#   benchmarks/record.sh [--part=tests|walk|sanitizer|calibrate|mutants|bench|
+#                                cliffs|regret|all]
 #       [--filter=REGEX]
 #       [--binaries=DIR] [--out=DIR]
 #       [--commit=HASH] [--kernels_core=HASH] [--kernels_cuda=HASH]
@@ -12,6 +12,8 @@
 #   walk       100,000 random problems against the oracle     -> walk.txt
 #   sanitizer  compute-sanitizer's tools over every variant   -> sanitizer.txt
 #   calibrate  `paged calibrate`, and how long it takes       -> calibrate.txt
+#   mutants    tests/mutants_cuda.sh; needs compilers, and is not part of all
+#                                                             -> mutants.txt
 #   bench      decode_benchmark                               -> decode.json
 #   cliffs     decode_benchmark --mode=cliffs                 -> cliffs.json
 #   regret     dispatch_regret, whole            -> dispatch_regret.json
@@ -41,7 +43,7 @@ for argument in "$@"; do
   esac
   case "${argument}" in
     --part=tests | --part=walk | --part=sanitizer | --part=calibrate | \
-      --part=bench | --part=cliffs | --part=regret | --part=all)
+      --part=mutants | --part=bench | --part=cliffs | --part=regret | --part=all)
       part=${argument#*=} ;;
     --filter=* | --binaries=* | --out=* | --commit=* | --kernels_core=* | \
       --kernels_cuda=*)
@@ -237,6 +239,20 @@ record_calibrate() {
   return "${result}"
 }
 
+record_mutants() {
+  if [[ ${has_gpu} == 0 ]]; then
+    echo "not measured: no GPU" | section "mutants of the CUDA kernels"
+    no_gpu=1
+    return 0
+  fi
+  local log="${scratch}/mutants.log" result=0
+  run_limited 470 "${log}" "${root}/tests/mutants_cuda.sh" \
+    "${scratch}/mutants" "${filter}" || result=1
+  { echo "exit code ${exit_code}"; cat "${log}"; } |
+    section "mutants of the CUDA kernels"
+  return "${result}"
+}
+
 # Rows of decode_benchmark, merged into a record.
 record_rows() {  # <mode> <record>
   local program="${binaries}/benchmarks/decode_benchmark" result=0
@@ -270,8 +286,8 @@ record_regret() {
 
 result=0
 no_gpu=0
-for each in tests walk sanitizer calibrate; do
-  [[ ${part} == all || ${part} == "${each}" ]] || continue
+for each in tests walk sanitizer calibrate mutants; do
+  [[ ${part} == "${each}" || (${part} == all && ${each} != mutants) ]] || continue
   say "${each}"
   : > "${scratch}/sections"
   deadline=$((SECONDS + 470))

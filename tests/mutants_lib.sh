@@ -12,7 +12,10 @@
 #   defines    for the compiler; may be empty
 #   vector_flags  for the compiler too, of files named simd_*; may be empty
 #   only_mutant  words that a mutant's name must hold; may be empty
+#   nvcc, nvcc_flags  the compiler of sources named *.cu, where there are some
 #
+# The caller may define mutants_prepare, which changes the copy in "$work/whole"
+# before anything is compiled, and adds what it wrote there to sources.
 # The caller defines tests_pass, which runs "$work/tests": tests_pass quick
 # those that notice most mutants, tests_pass whole all others. CXX names the
 # compiler, and may be several words.
@@ -33,7 +36,9 @@ mutants_compile() {
   [[ -e $from ]] || from=$root/$1
   local flags=(${defines[@]+"${defines[@]}"})
   if [[ $1 == */simd_* ]]; then flags+=(${vector_flags[@]+"${vector_flags[@]}"}); fi
-  "${cxx[@]}" -std=c++20 -O1 -w ${flags[@]+"${flags[@]}"} -MMD \
+  local compiler=("${cxx[@]}")
+  if [[ $1 == *.cu ]]; then compiler=("$nvcc" "${nvcc_flags[@]}"); fi
+  "${compiler[@]}" -std=c++20 -O1 -w ${flags[@]+"${flags[@]}"} -MMD \
     -I"$work/tree/lib" -I"$work/tree" -I"$root/lib" -I"$root" \
     -c "$from" -o "$2/${1//\//_}.o"
 }
@@ -69,6 +74,7 @@ mutants_build() {
     mkdir -p "$work/whole/$(dirname "$file")"
     cp "$root/$file" "$work/whole/$file"
   done
+  if declare -F mutants_prepare > /dev/null; then mutants_prepare; fi
   cp -r "$work/whole" "$work/tree"
   mutants_compile_all "${sources[@]}" "${tests[@]}" || exit 1
   cp -r "$work/mutant" "$work/objects"
