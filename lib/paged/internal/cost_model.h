@@ -56,7 +56,7 @@ class PlanPricer {
   explicit PlanPricer(const DeviceProfile& profile);
 
   // Microseconds of a v1 or split_k plan whose other fields are filled in.
-  // Never rises when the profile's num_units does and all else is equal.
+  // Never rises when the num_units of a GPU do and all else is equal.
   double PredictUs(const DecodePlan& plan);
 
   // At most what PredictUs says, to the last bit, and a good deal cheaper;

@@ -25,7 +25,8 @@ double ComputeKnee(const DecodePlan& plan, const DeviceProfile& profile,
 // Bytes that all row tiles read, as so many of the memory's.
 double BytesRead(const DecodePlan& plan);
 
-// How often the memory reads each of them; at least 1.
+// How often the memory reads each of them, or how much longer it takes for
+// pieces; at least 1.
 double RereadsOf(const DecodePlan& plan, const DeviceProfile& profile);
 
 }  // namespace paged::internal
