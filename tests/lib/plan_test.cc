@@ -161,6 +161,20 @@ TEST(PlanTest, ACpuSplitsWhatItsThreadsWouldShareUnevenly) {
   EXPECT_EQ(Plan({1, 3, 3, 64}, CpuProfile(2)).variant, Variant::kV1);
 }
 
+TEST(PlanTest, ThreadsOfACpuShareOutTokensOfALongSequenceAndNotItsHeads) {
+  EXPECT_EQ(Plan({1, 8, 1, 65536}, CpuProfile(2)).num_splits, 2);
+  // What caches hold, a sequence for each thread, one head, and heads that are
+  // apart in memory anyway.
+  EXPECT_EQ(Plan({1, 8, 1, 4096}, CpuProfile(2)).variant, Variant::kV1);
+  EXPECT_EQ(Plan({2, 8, 1, 65536}, CpuProfile(2)).variant, Variant::kV1);
+  EXPECT_EQ(Plan({1, 8, 1, 65536}, CpuProfile(1)).variant, Variant::kV1);
+  DecodeShape shape = testing::ShapeOf({1, 8, 1, 65536});
+  shape.key = shape.value = {int64_t{16} * 8 * 128, 128, int64_t{16} * 128};
+  EXPECT_EQ(
+      MakePlan(ValidateShape(shape).value(), CpuProfile(2), {}).value().variant,
+      Variant::kV1);
+}
+
 TEST(PlanTest, RowsAreDealtEvenlyToAsFewTilesAsHoldThem) {
   const struct {
     int group;
