@@ -9,15 +9,26 @@ namespace {
 
 constexpr char kLaunchRow[] = "host/launch/nothing_to_fill";
 
+// The dispatch's choice, with the schedule that it may want.
+absl::StatusOr<PlannedDecode> BeginDecode(CudaProblem& problem) {
+  absl::StatusOr<PlannedDecode> decode = problem.Plan(AutomaticOptions());
+  if (!decode.ok()) return decode;
+  if (absl::Status begun = problem.BeginStep(*decode); !begun.ok()) {
+    return begun;
+  }
+  return decode;
+}
+
 // Enqueueing alone: the stream is waited for between groups of runs.
 Row MeasureRun(const BenchShape& shape, Backend& backend, cudaStream_t stream) {
   CudaProblem problem(shape, backend, stream);
-  absl::StatusOr<PlannedDecode> decode = problem.Plan(AutomaticOptions());
-  absl::Status status = decode.status();
-  if (status.ok()) status = problem.BeginStep(*decode);
+  const absl::StatusOr<PlannedDecode> decode = BeginDecode(problem);
   return TimeOnHost(
       HostRowName("run", shape),
-      [&] { return status.ok() ? problem.EnqueueDecode(*decode, 0) : status; },
+      [&] {
+        return decode.ok() ? problem.EnqueueDecode(*decode, 0)
+                           : decode.status();
+      },
       [&] { CheckCuda(cudaStreamSynchronize(stream), "runs"); });
 }
 
@@ -25,13 +36,12 @@ Row MeasureRun(const BenchShape& shape, Backend& backend, cudaStream_t stream) {
 Row MeasureLowering(const BenchShape& shape, Backend& backend,
                     cudaStream_t stream) {
   CudaProblem problem(shape, backend, stream);
-  absl::StatusOr<PlannedDecode> decode = problem.Plan(AutomaticOptions());
-  absl::Status status = decode.status();
-  if (status.ok()) status = problem.BeginStep(*decode);
+  const absl::StatusOr<PlannedDecode> decode = BeginDecode(problem);
   return TimeOnHost(
       HostRowName("lower", shape),
       [&] {
-        return status.ok() ? problem.LowerDecode(*decode, 0).status() : status;
+        return decode.ok() ? problem.LowerDecode(*decode, 0).status()
+                           : decode.status();
       },
       [] {});
 }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
+#include <cstdint>
 
 #include "kernels/core/instance.h"
 #include "kernels/core/partition.h"
@@ -41,6 +41,28 @@ bool SharesHeads(const DecodePlan& plan, const DeviceProfile& profile) {
          shape.key.head_stride < shape.key.slot_stride;
 }
 
+// Of a GPU: a row that is no whole pieces of 64 bytes shares one with the next
+// head's.
+bool SharesPieces(const DecodeShape& shape) {
+  constexpr int kPieceBytes = 64;
+  const int size = SizeOf(shape.kv_dtype);
+  return shape.num_kv_heads > 1 && (shape.head_dim * size % kPieceBytes != 0 ||
+                                    shape.value_dim * size % kPieceBytes != 0);
+}
+
+// How often such a piece is read: CTAs that go through many tokens are too far
+// apart in the end for the L2 to have it still (H200, 16 x 4096 with 32 kv
+// heads of 1 q head, in 1, 2 and 3 splits: head_dim 80 206, 183, 179 us; 112
+// 267, 238, 235; 128, whose rows are whole pieces, 244, 245, 246).
+double DriftOf(const DecodePlan& plan) {
+  constexpr double kTokensInStep = 2048;
+  constexpr double kPerTokensInStep = 0.06;
+  constexpr double kMost = 0.2;
+  const double times_in_step =
+      ExpectedTokensRead(plan.shape) / (kTokensInStep * plan.num_splits);
+  return 1 + std::clamp(kPerTokensInStep * (times_in_step - 1), 0.0, kMost);
+}
+
 }  // namespace
 
 int BytesPerToken(const DecodeShape& shape) {
@@ -56,9 +78,9 @@ int TokensRead(const DecodeShape& shape, int64_t context_len) {
   return static_cast<int>(std::min(context_len, seen + shape.sink_tokens));
 }
 
-// Warps count, and their tiles; the depth of their rings hardly
-// does once there are two stages, since a warp with one tile to work on and one
-// on its way is bound by its own arithmetic.
+// Warps count, and their tiles; the depth of their rings hardly does once there
+// are two stages, since a warp with one tile to work on and one on its way is
+// bound by its own arithmetic.
 double ComputeKnee(const DecodePlan& plan, const DeviceProfile& profile,
                    int64_t ctas_at_once) {
   // A CPU thread's loads are not counted; all threads together saturate it.
@@ -83,28 +105,12 @@ double BytesRead(const DecodePlan& plan) {
          std::max(1.0, plan.num_row_tiles / kL2Speed);
 }
 
-// Memory that is read more than once: a row that is no whole pieces of 64 bytes
-// shares one with the next head's, and CTAs that go through many tokens are too
-// far apart in the end for the L2 to have it still (H200, 16 x 4096 with 32 kv
-// heads of 1 q head, in 1, 2 and 3 splits: head_dim 80 206, 183, 179 us; 112
-// 267, 238, 235; 128 244, 245, 246).
 double RereadsOf(const DecodePlan& plan, const DeviceProfile& profile) {
-  constexpr int kPieceBytes = 64;
-  constexpr double kTokensInStep = 2048;
-  constexpr double kPerTokensInStep = 0.06;
-  constexpr double kMost = 0.2;
-  const DecodeShape& shape = plan.shape;
-  const int size = SizeOf(shape.kv_dtype);
-  const bool shares_pieces =
-      shape.num_kv_heads > 1 && (shape.head_dim * size % kPieceBytes != 0 ||
-                                 shape.value_dim * size % kPieceBytes != 0);
   if (plan.partition == Partition::kChunks) return 1;
-  if (profile.kind == DeviceKind::kCpu)
+  if (profile.kind == DeviceKind::kCpu) {
     return SharesHeads(plan, profile) ? kSharedHeads : 1;
-  if (!shares_pieces) return 1;
-  const double times_in_step =
-      ExpectedTokensRead(shape) / (kTokensInStep * plan.num_splits);
-  return 1 + std::clamp(kPerTokensInStep * (times_in_step - 1), 0.0, kMost);
+  }
+  return SharesPieces(plan.shape) ? DriftOf(plan) : 1;
 }
 
 }  // namespace paged::internal

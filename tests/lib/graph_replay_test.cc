@@ -13,6 +13,7 @@
 #include "paged/validate.h"
 #include "tests/support/cuda_memory.h"
 #include "tests/support/decode_session.h"
+#include "tests/support/guarded_buffer.h"
 
 namespace paged::testing {
 namespace {
@@ -28,22 +29,6 @@ class CudaReplayTest : public ::testing::Test {
 
  private:
   Backend* backend_ = nullptr;
-};
-
-struct DeviceBytes {
-  explicit DeviceBytes(std::size_t bytes)
-      : size(bytes), data(static_cast<std::byte*>(CudaAllocate(bytes))) {}
-  ~DeviceBytes() { CudaFree(data); }
-  DeviceBytes(const DeviceBytes&) = delete;
-  DeviceBytes& operator=(const DeviceBytes&) = delete;
-  std::vector<std::byte> Copy() const {
-    std::vector<std::byte> host(size);
-    CudaCopy(host.data(), data, size);
-    return host;
-  }
-
-  std::size_t size;
-  std::byte* data;
 };
 
 // BR-092: whoever arrives last reads what the others wrote, each time: a
@@ -63,20 +48,21 @@ TEST_F(CudaReplayTest, AHundredThousandLastCtaRunsGiveTheSameBits) {
   const PoisonedWorkspace workspace(BackendKind::kCuda, plan, stream.get());
   const DecodeResult first = session.RunIn(plan, workspace.context()).value();
 
-  const DeviceBytes outputs(kRuns * first.output.size());
+  GuardedBuffer outputs(BackendKind::kCuda, kRuns * first.output.size());
   DecodeArgs args = session.args();
   CudaGraph graph(stream.get(), [&] {
     for (std::size_t run = 0; run < kRuns; ++run) {
-      args.output = outputs.data + run * first.output.size();
+      args.output =
+          static_cast<std::byte*>(outputs.data()) + run * first.output.size();
       EXPECT_TRUE(backend().Run(plan, args, workspace.context()).ok());
     }
   });
   ASSERT_TRUE(graph.is_valid());
   for (int replay = 0; replay < kReplays; ++replay) {
-    CudaFill(outputs.data, 0xff, outputs.size);
+    outputs.Fill(std::byte{0xff});
     graph.Launch(stream.get());
     CudaSynchronizeDevice();
-    const std::vector<std::byte> all = outputs.Copy();
+    const std::vector<std::byte> all = outputs.Download();
     for (std::size_t run = 0; run < kRuns; ++run) {
       const auto begin =
           all.begin() + static_cast<std::ptrdiff_t>(run * first.output.size());

@@ -160,6 +160,12 @@ inline constexpr ElementKind kKindOf<BFloat16> = ElementKind::kBF16;
 template <>
 inline constexpr ElementKind kKindOf<Int8> = ElementKind::kInt8;
 
+// NaN is near NaN alone.
+inline bool IsNear(float a, float b, float bound) {
+  if (std::isnan(b)) return std::isnan(a);
+  return a == b || std::fabs(a - b) <= bound;
+}
+
 // Runs both sets of kernels, and holds the vector ones against the others:
 // within `tolerance` of each value, NaN where they have NaN.
 template <typename Element, typename Kv>
@@ -184,18 +190,14 @@ void ExpectAgree(const SimdCase& c, SimdTensors<Element, Kv>& tensors,
           RunSimdReduceSplits(kernels, elements, p, pool);
         },
         output, lse);
-    const auto is_near = [](float a, float b, float bound) {
-      if (std::isnan(b)) return std::isnan(a);
-      return a == b || std::fabs(a - b) <= bound;
-    };
     for (std::size_t i = 0; i < output.size(); ++i) {
-      ASSERT_TRUE(is_near(output[i], expected[i], tolerance))
+      ASSERT_TRUE(IsNear(output[i], expected[i], tolerance))
           << i << ": " << output[i] << " and " << expected[i];
     }
     for (std::size_t i = 0; i < lse.size(); ++i) {
       const float bound =
           lse_tolerance * std::fmax(1.0f, std::fabs(expected_lse[i]));
-      ASSERT_TRUE(is_near(lse[i], expected_lse[i], bound))
+      ASSERT_TRUE(IsNear(lse[i], expected_lse[i], bound))
           << i << ": " << lse[i] << " and " << expected_lse[i];
     }
   }

@@ -9,19 +9,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <string>
 #include <vector>
 
 #include "kernels/core/hash.h"
 #include "kernels/cpu/decode_kernels.h"
 #include "kernels/cpu/simd_decode.h"
+#include "tests/kernels/cpu/simd_agreement.h"
 
 namespace paged {
 namespace {
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+using testing::kInf;
+using testing::kNaN;
+
 constexpr DecodeElements kFloats{ElementKind::kF32, ElementKind::kF32};
 constexpr int kDim = 32;
 
@@ -122,9 +123,7 @@ double RelativeError(const std::vector<float>& output,
 }
 
 bool IsNear(float a, float b) {
-  return std::isnan(b) ? std::isnan(a)
-                       : a == b || std::fabs(a - b) <=
-                                       1e-5f * std::fmax(1.0f, std::fabs(b));
+  return testing::IsNear(a, b, 1e-5f * std::fmax(1.0f, std::fabs(b)));
 }
 
 // Every kernel's output and lse near the reference's.
@@ -145,8 +144,8 @@ void ExpectAllNear(LongProblem& problem) {
   }
 }
 
-// Without spans the scalar kernels are 5.8e-5 off; without steps that are summed
-// up on their own, the others 7e-7.
+// Without spans the scalar kernels are 5.8e-5 off; without steps that are
+// summed up on their own, the others 7e-7.
 TEST(SpansTest, TheErrorOfManyTokensStaysThatOfAFew) {
   LongProblem problem(65536, 2, 1);
   const std::vector<Result> results = ResultsOf(problem);
