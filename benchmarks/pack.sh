@@ -18,11 +18,7 @@ fi
 build=$1
 out=$2
 mkdir -p "${out}/lib"
-{
-  echo "commit $(commit_hash)"
-  echo "kernels_core $(tree_hash kernels/core)"
-  echo "kernels_cuda $(tree_hash kernels/cuda)"
-} > "${out}/hashes"
+write_hashes "${out}"
 
 pack() {  # <program> <folder>
   mkdir -p "${out}/$2"

@@ -12,8 +12,8 @@
 #   walk       100,000 random problems against the oracle     -> walk.txt
 #   sanitizer  compute-sanitizer's tools over every variant   -> sanitizer.txt
 #   calibrate  `paged calibrate`, and how long it takes       -> calibrate.txt
-#   mutants    tests/mutants_cuda.sh; needs compilers, and is not part of all
-#                                                             -> mutants.txt
+#   mutants    tests/mutants_cuda.sh: broken kernels, each of which must fail the
+#              walk; not part of all                          -> mutants.txt
 #   bench      decode_benchmark                               -> decode.json
 #   cliffs     decode_benchmark --mode=cliffs                 -> cliffs.json
 #   regret     dispatch_regret, whole            -> dispatch_regret.json
@@ -22,9 +22,11 @@
 # programs, tools or rows; what it measures replaces the same pieces of the
 # files, and the others stay as long as they are of the same kernels.
 # --binaries takes programs built elsewhere (pack.sh), in tests/, apps/ and
-# benchmarks/; without it build/release is used, and built when absent. The
-# hashes, of `git rev-parse HEAD` and `git rev-parse HEAD:kernels/core`, come from
-# the flags, else from what pack.sh wrote into DIR, else from this checkout.
+# benchmarks/; without it build/release is used, and built when absent. For the
+# part mutants DIR is what `tests/mutants_cuda.sh build DIR` left; without it they
+# are compiled first, in as long as that takes. The hashes, of `git rev-parse HEAD`
+# and `git rev-parse HEAD:kernels/core`, come from the flags, else from what DIR
+# was given where it was built, else from this checkout.
 # --out is benchmarks/results/<machine> otherwise.
 #
 # Exit code: 0 good, 1 something failed, 2 bad usage, 3 no GPU where one is
@@ -245,9 +247,14 @@ record_mutants() {
     no_gpu=1
     return 0
   fi
-  local log="${scratch}/mutants.log" result=0
-  run_limited 470 "${log}" "${root}/tests/mutants_cuda.sh" \
-    "${scratch}/mutants" "${filter}" || result=1
+  local log="${scratch}/mutants.log" folder="${binaries}" result=0
+  if [[ -z ${folder} ]]; then
+    folder="${scratch}/mutants"
+    "${root}/tests/mutants_cuda.sh" build "${folder}" "${filter}" >&2 || result=1
+    deadline=$((SECONDS + 470))
+  fi
+  run_limited 470 "${log}" "${root}/tests/mutants_cuda.sh" run "${folder}" \
+    "${filter}" || result=1
   { echo "exit code ${exit_code}"; cat "${log}"; } |
     section "mutants of the CUDA kernels"
   return "${result}"

@@ -48,6 +48,15 @@ commit_hash() {
   echo "${hash}"
 }
 
+# Says in a folder of programs what this checkout is, of which they were built.
+write_hashes() {  # <folder>
+  {
+    echo "commit $(commit_hash)"
+    echo "kernels_core $(tree_hash kernels/core)"
+    echo "kernels_cuda $(tree_hash kernels/cuda)"
+  } > "$1/hashes"
+}
+
 # Sets commit, kernels_core and kernels_cuda where no flag did: to what packed
 # binaries say they were built from, else to what the checkout is.
 find_hashes() {
@@ -65,8 +74,17 @@ find_hashes() {
   kernels_cuda=${kernels_cuda:-$(tree_hash kernels/cuda)}
 }
 
-# Sets binaries to an absolute folder, building it when it is the default.
+# Sets binaries to an absolute folder, building it when it is the default. The
+# part mutants has programs of its own, or compiles them.
 find_binaries() {
+  if [[ ${part} == mutants ]]; then
+    if [[ -n ${binaries} && ! -f "${binaries}/list" ]]; then
+      echo "record.sh: --binaries of the part mutants must hold list;" \
+        "got ${binaries}" >&2
+      exit 2
+    fi
+    return
+  fi
   if [[ -z ${binaries} ]]; then
     binaries="${root}/build/release"
     if [[ ! -x "${binaries}/benchmarks/decode_benchmark" ]]; then
