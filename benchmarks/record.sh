@@ -13,7 +13,7 @@
 #   sanitizer  compute-sanitizer's tools over every variant   -> sanitizer.txt
 #   calibrate  `paged calibrate`, and how long it takes       -> calibrate.txt
 #   mutants    tests/mutants_cuda.sh: broken kernels, each of which must fail the
-#              walk; not part of all                          -> mutants.txt
+#              walk; not part of all                          -> mutants_cuda.txt
 #   bench      decode_benchmark                               -> decode.json
 #   cliffs     decode_benchmark --mode=cliffs                 -> cliffs.json
 #   regret     dispatch_regret, whole            -> dispatch_regret.json
@@ -299,7 +299,8 @@ for each in tests walk sanitizer calibrate mutants; do
   : > "${scratch}/sections"
   deadline=$((SECONDS + 470))
   "record_${each}" || result=1
-  merge_sections "${out}/${each}.txt"
+  # Mutants of the CPU's kernels have a record of their own.
+  merge_sections "${out}/${each/%mutants/mutants_cuda}.txt"
 done
 if [[ ${part} == all || ${part} == bench ]]; then
   say bench

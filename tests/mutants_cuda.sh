@@ -8,10 +8,10 @@
 #
 # The first half compiles the kernels as they are, and each mutant: FOLDER, a
 # temporary one if left out, gets their programs, `list`, which names them, and
-# `hashes` of this checkout. It needs nvcc, Abseil, GoogleTest and an hour on two
-# cores, but no GPU. The second needs a GPU of sm_80 and up, and FOLDER from
-# whatever machine of no newer glibc and g++. WORDS picks the mutants whose names
-# hold them.
+# `hashes` of this checkout. It needs nvcc, Abseil and GoogleTest as static
+# libraries, and no GPU; it takes five minutes of one core, and one more for each
+# mutant. The second needs a GPU of sm_80 and up, and FOLDER from whatever machine
+# of no newer glibc and g++. WORDS picks the mutants whose names hold them.
 #
 # Of the instances only some of head_dim 128 are compiled, of fp16, e4m3 and
 # fp32: what the others are for is refused, and the walk goes on. NVCC and CXX
