@@ -96,6 +96,7 @@ mutants_prepare() {
   sed -i -E \
     -e 's/(InstanceShape k(All|Few)\[\] = ).*/\1{{4, 2}};/' \
     -e 's/(InstanceShape k(Padded|Deep)\[\] = ).*/\1{{4, 3}};/' \
+    -e '/InstanceShape kSmall\[\] = \{$/{N;s/\n.*/{4, 2}};/}' \
     -e '/VisitShapes\([a-z_]+, \{(64|80|96|112|192|256|512), /d' \
     -e 's/\{ElementKind::kF16, ElementKind::kBF16\}/{ElementKind::kF16}/' \
     -e 's/\{ElementKind::kE4M3, ElementKind::kE5M2, ElementKind::kInt8\}/{ElementKind::kE4M3}/' \
@@ -156,7 +157,7 @@ break_kernels() {
   f=kernels/cuda/tile_copies.cuh
   mutant "hidden tokens are read" $f 's/return Sees(item_.visible, position);/return true;/'
   mutant "tokens past the context are read" $f 's/return position < item_.context_len;/return true;/'
-  mutant "tiles begin at slot 0" $f 's/OffsetOf(view, block, first_slot + row, 0)/OffsetOf(view, block, row, 0)/'
+  mutant "tiles begin at slot 0" $f 's/OffsetOf(view, block, first_slot + /OffsetOf(view, block, /'
   mutant "the second half of a chunk is lost" $f 's/elements >= 16 ? 8 : 0/0/'
   f=kernels/cuda/core_range.cuh
   mutant "sums keep their old maximum (CUDA cores)" $f 's/states_\[r\].sum \* keeps\[r\] + weights\[r\]/states_[r].sum + weights[r]/'
