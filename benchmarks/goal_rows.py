@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 import re
 
-# Where a field of a row's name means that scores are masked or changed, or
-# that there are several query tokens.
-FEATURES = ("q:", "window:", "chunk:", "cap:", "alibi", "sinks")
+# Where a field of a row's name means that scores are masked or changed, that
+# there are several query tokens, or that dimensions, dtypes or scales are
+# mixed.
+FEATURES = ("q:", "tokens:", "tree", "window:", "chunk:", "sink_tokens:",
+            "cap:", "alibi", "bias", "sinks", "dv:", "scales:", "query:")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,11 +47,15 @@ class Timed:
         return "fp16" in self.fields or "bf16" in self.fields
 
     @property
+    def has_features(self) -> bool:
+        return any(f.startswith(FEATURES) for f in self.fields)
+
+    @property
     def is_plain(self) -> bool:
         """16 bits, group 1 to 16, head_dim 64 to 256, equal lengths."""
         return (self.has_16_bits and not self.is_ragged
                 and self.number("g") <= 16 and 64 <= self.number("d") <= 256
-                and not any(f.startswith(FEATURES) for f in self.fields))
+                and not self.has_features)
 
 
 def measured(record: dict) -> list[dict]:

@@ -3,100 +3,137 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "benchmarks/host_tensors.h"
 #include "kernels/core/dtype.h"
 #include "kernels/core/hash.h"
-#include "kernels/core/score_rules.h"
 #include "paged/internal/lower.h"
 
 namespace paged::benchmarks {
 
-float SlopeOf(int q_head) {
-  return std::exp2(-static_cast<float>(q_head % 8 + 1));
-}
-float SinkOf(int q_head) { return static_cast<float>(q_head % 5) - 2.0f; }
-
 namespace {
 
-// An element of a pool or query of this kind as it is stored there: HashUniform
-// has a digit more than bf16.
+// An element of a pool of this kind as it is stored there: HashUniform has a
+// digit more than bf16.
 double StoredAt(ElementKind kind, uint32_t seed, int64_t index) {
   const float x = HashElement(kind, seed, index);
   return kind == ElementKind::kBF16 ? double{ToFloat(FromFloat<BFloat16>(x))}
                                     : double{x};
 }
 
-// Scores of one row before their softmax, over the tokens that it sees.
-std::vector<double> ScoresOf(const BenchShape& shape, int q_head, int position,
-                             const VisibleTokens& visible,
-                             const std::vector<double>& dots) {
-  const BenchRules& rules = shape.rules;
-  const double scale =
-      rules.scale == 0 ? 1 / std::sqrt(shape.head_dim) : double{rules.scale};
-  std::vector<double> scores;
-  for (int t = visible.begin; t < visible.end; ++t) {
-    double score = scale * dots[static_cast<size_t>(t - visible.begin)];
-    if (rules.soft_cap != 0) {
-      score = rules.soft_cap * std::tanh(score / rules.soft_cap);
-    }
-    if (rules.has_alibi) score += double{SlopeOf(q_head)} * (t - position);
-    scores.push_back(score);
+double StoredQueryAt(DType dtype, int64_t index) {
+  const float x = QueryAt(dtype, index);
+  return dtype == DType::kBF16 ? double{ToFloat(FromFloat<BFloat16>(x))}
+                               : double{x};
+}
+
+// A row of set 0: q head of a query token of a sequence.
+struct RowOf {
+  const BenchShape& shape;
+  const BenchTables& tables;
+  int seq;
+  int q_token;
+  int q_head;
+
+  int kv_head() const { return q_head / shape.group; }
+  int first_query_position() const {
+    return shape.context_lens[static_cast<size_t>(seq)] - shape.q_len(seq);
   }
-  return scores;
+  int position() const { return first_query_position() + q_token; }
+  // Index into the output without its dimensions.
+  int64_t index() const {
+    return (shape.first_query_token(seq) + q_token) * shape.num_q_heads() +
+           q_head;
+  }
+  // Index into a pool without its dimensions.
+  int64_t HeadAt(int t) const {
+    const int64_t block =
+        tables.table.row(seq)[static_cast<size_t>(t / shape.block_size)];
+    const int64_t slot = block * shape.block_size + t % shape.block_size;
+    return slot * shape.num_kv_heads + kv_head();
+  }
+  bool Sees(int t) const;
+  double Scale(uint32_t seed, int t) const;
+  double Score(int t) const;
+};
+
+bool RowOf::Sees(int t) const {
+  const BenchRules& rules = shape.rules;
+  if (rules.has_tree_masks && t >= first_query_position()) {
+    return (TreeMaskOf(seq, q_token) >> (t - first_query_position()) & 1u) != 0;
+  }
+  if (t > position()) return false;
+  if (t < rules.sink_tokens) return true;
+  if (rules.window != 0 && position() - t >= rules.window) return false;
+  return rules.attention_chunk == 0 ||
+         t / rules.attention_chunk == position() / rules.attention_chunk;
+}
+
+// Of the keys or the values.
+double RowOf::Scale(uint32_t seed, int t) const {
+  switch (shape.scales) {
+    case ScaleGranularity::kTensor:
+      return ScaleOf(seed, 0);
+    case ScaleGranularity::kHead:
+      return ScaleOf(seed, kv_head());
+    case ScaleGranularity::kToken:
+      return ScaleOf(seed, HeadAt(t));
+    case ScaleGranularity::kNone:
+      break;
+  }
+  return 1;
+}
+
+// Before the softmax.
+double RowOf::Score(int t) const {
+  const BenchRules& rules = shape.rules;
+  const ElementKind element = internal::KindOf(shape.dtype);
+  const int64_t query = index() * shape.head_dim;
+  const int64_t key = HeadAt(t) * shape.head_dim;
+  double dot = 0;
+  for (int d = 0; d < shape.head_dim; ++d) {
+    dot += StoredQueryAt(shape.query_dtype(), query + d) *
+           StoredAt(element, kKeySeed, key + d);
+  }
+  double score = dot * Scale(kKeySeed, t);
+  score *=
+      rules.scale == 0 ? 1 / std::sqrt(shape.head_dim) : double{rules.scale};
+  if (rules.soft_cap != 0) {
+    score = rules.soft_cap * std::tanh(score / rules.soft_cap);
+  }
+  if (rules.has_alibi) score += double{SlopeOf(q_head)} * (t - position());
+  if (rules.has_bias) score += double{BiasOf(seq, t)};
+  return score;
 }
 
 SampleRow ComputeSample(const BenchShape& shape, const BenchTables& tables,
                         int seq, int q_head) {
-  const int dim = shape.head_dim;
-  const int kv_head = q_head / shape.group;
-  const absl::Span<const int32_t> blocks = tables.table.row(seq);
-  const int len = shape.context_lens[static_cast<size_t>(seq)];
-  const auto first_element = [&](int t) {
-    const int64_t block = blocks[static_cast<size_t>(t / shape.block_size)];
-    const int64_t token = block * shape.block_size + t % shape.block_size;
-    return (token * shape.num_kv_heads + kv_head) * dim;
-  };
+  const RowOf row = {shape, tables, seq, q_head % shape.q_len(seq), q_head};
+  const int dim = shape.output_dim();
+  SampleRow sample = {.row = row.index(),
+                      .output = std::vector<double>(static_cast<size_t>(dim)),
+                      .lse = -std::numeric_limits<double>::infinity()};
+  std::vector<std::pair<int, double>> scores;  // of the tokens that it sees
+  for (int t = 0; t < shape.context_lens[static_cast<size_t>(seq)]; ++t) {
+    if (row.Sees(t)) scores.emplace_back(t, row.Score(t));
+  }
+  if (scores.empty()) return sample;
+  const double sink = shape.rules.has_sink_logits
+                          ? double{SinkOf(q_head)}
+                          : -std::numeric_limits<double>::infinity();
+  double max = sink;
+  for (const auto& [t, score] : scores) max = std::max(max, score);
+  double sum = std::exp(sink - max);
   const ElementKind element = internal::KindOf(shape.dtype);
-  const ElementKind query_element = internal::KindOf(shape.query_dtype());
-
-  const int q_token = q_head % shape.rules.q_len;
-  SampleRow sample = {.row = (int64_t{seq} * shape.rules.q_len + q_token) *
-                                 shape.num_q_heads() +
-                             q_head,
-                      .output = std::vector<double>(static_cast<size_t>(dim))};
-  const int position = len - shape.rules.q_len + q_token;
-  const VisibleTokens visible = VisibleTokensAt(
-      {.window = shape.rules.window, .chunk = shape.rules.attention_chunk},
-      position);
-  std::vector<double> dots;
-  for (int t = visible.begin; t < visible.end; ++t) {
-    double dot = 0;
-    for (int d = 0; d < dim; ++d) {
-      dot += StoredAt(query_element, kQuerySeed, sample.row * dim + d) *
-             StoredAt(element, kKeySeed, first_element(t) + d);
-    }
-    dots.push_back(dot);
-  }
-  const std::vector<double> scores =
-      ScoresOf(shape, q_head, position, visible, dots);
-  if (scores.empty()) {
-    sample.lse = -std::numeric_limits<double>::infinity();
-    return sample;
-  }
-  double max = *std::max_element(scores.begin(), scores.end());
-  double sum = 0;
-  if (shape.rules.has_sink_logits) {
-    max = std::max(max, double{SinkOf(q_head)});
-    sum = std::exp(double{SinkOf(q_head)} - max);
-  }
-  for (size_t i = 0; i < scores.size(); ++i) {
-    const double weight = std::exp(scores[i] - max);
+  for (const auto& [t, score] : scores) {
+    const double weight = std::exp(score - max);
     sum += weight;
-    const int64_t first = first_element(visible.begin + static_cast<int>(i));
+    const double scaled = weight * row.Scale(kValueSeed, t);
     for (int d = 0; d < dim; ++d) {
       sample.output[static_cast<size_t>(d)] +=
-          weight * StoredAt(element, kValueSeed, first + d);
+          scaled * StoredAt(element, kValueSeed, row.HeadAt(t) * dim + d);
     }
   }
   for (double& x : sample.output) x /= sum;
@@ -140,10 +177,11 @@ double LargestError(absl::Span<const SampleRow> samples,
   double largest = 0;
   for (const SampleRow& sample : samples) {
     const int64_t row = sample.row;
-    for (int d = 0; d < shape.head_dim; ++d) {
-      largest = std::max(largest, Error(sample.output[static_cast<size_t>(d)],
-                                        LoadFloat(shape.query_dtype(), output,
-                                                  row * shape.head_dim + d)));
+    for (int d = 0; d < shape.output_dim(); ++d) {
+      largest =
+          std::max(largest, Error(sample.output[static_cast<size_t>(d)],
+                                  LoadFloat(shape.query_dtype(), output,
+                                            row * shape.output_dim() + d)));
     }
     largest = std::max(largest, Error(sample.lse, lse[row]));
   }
@@ -169,10 +207,19 @@ double LargestRelativeError(absl::Span<const SampleRow> samples, DType dtype,
   return largest;
 }
 
+double ErrorBoundOf(const BenchShape& shape) {
+  // Outputs stay below 2 and lse below 16 here. In float32 what counts is the
+  // lse's last place, 1e-6, and the sums.
+  if (shape.query_dtype() == DType::kF32) return 2e-5;
+  // Weights and outputs are rounded to the storage type: by half of the last
+  // place of each, and as much again for all else.
+  const bool has_bf16 =
+      shape.query_dtype() == DType::kBF16 || shape.dtype == DType::kBF16;
+  return 4 * (has_bf16 ? 0x1p-8 : 0x1p-11);
+}
+
 std::string RefusalOf(const BenchShape& shape, double max_abs_error) {
-  // Outputs stay below 2 and lse below 16 here. Weights and outputs are
-  // rounded to the storage type, 8 times coarser in bf16 than in fp16.
-  const double bound = shape.dtype == DType::kBF16 ? 3e-2 : 1e-2;
+  const double bound = ErrorBoundOf(shape);
   if (max_abs_error <= bound) return "";
   return absl::StrCat("wrong result: max_abs_error ", max_abs_error,
                       " is above ", bound);

@@ -1,5 +1,5 @@
 // Correctness of what is measured: a few rows recomputed in float64, from the
-// function that filled the inputs.
+// functions that filled the inputs (host_tensors.h), in no order of tiles.
 #ifndef PAGED_BENCHMARKS_SAMPLE_ORACLE_H_
 #define PAGED_BENCHMARKS_SAMPLE_ORACLE_H_
 
@@ -12,21 +12,10 @@
 
 namespace paged::benchmarks {
 
-// Element i of the query, the key pool and the value pool, all dense, is
-// HashUniform(seed, i), rounded where they are of bf16, and HashElement(seed,
-// i) in pools of bytes.
-inline constexpr uint32_t kQuerySeed = 1;
-inline constexpr uint32_t kKeySeed = 2;
-inline constexpr uint32_t kValueSeed = 3;
-
-// What each q head's slope and sink are, where a shape has them.
-float SlopeOf(int q_head);
-float SinkOf(int q_head);
-
 // One row of set 0.
 struct SampleRow {
-  int64_t row = 0;             // of the output [num_seqs, q_len, num_q_heads]
-  std::vector<double> output;  // [head_dim]
+  int64_t row = 0;             // of the output [query tokens, num_q_heads]
+  std::vector<double> output;  // [output_dim]
   double lse = 0;
 };
 
@@ -47,6 +36,9 @@ double LargestError(absl::Span<const SampleRow> samples,
 // `dtype`; infinity for a NaN.
 double LargestRelativeError(absl::Span<const SampleRow> samples, DType dtype,
                             const void* output);
+
+// The largest error of a right result.
+double ErrorBoundOf(const BenchShape& shape);
 
 // Empty, or why a row with this error may not be recorded.
 std::string RefusalOf(const BenchShape& shape, double max_abs_error);

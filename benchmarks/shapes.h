@@ -3,6 +3,7 @@
 #define PAGED_BENCHMARKS_SHAPES_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,12 +21,18 @@ inline constexpr float kInt8Scale = 0.125f;
 // Queries and score rules beyond plain decode, as in DecodeShape.
 struct BenchRules {
   int q_len = 1;
+  bool has_ragged_tokens = false;  // 1 to q_len, by sequence
+  bool has_tree_masks = false;
   int window = 0;
   int attention_chunk = 0;
+  int sink_tokens = 0;
   float soft_cap = 0.0f;
   float scale = 0.0f;  // 0: 1 / sqrt(head_dim)
   bool has_alibi = false;
+  bool has_bias = false;
   bool has_sink_logits = false;
+
+  friend bool operator==(const BenchRules&, const BenchRules&) = default;
 };
 
 struct BenchShape {
@@ -35,19 +42,30 @@ struct BenchShape {
   int num_kv_heads = 0;
   int group = 0;
   int head_dim = 128;
+  int value_dim = 0;  // 0: head_dim
   int block_size = 16;
   DType dtype = DType::kF16;  // of the cache
+  // Of queries and outputs; empty: as the cache, fp16 over bytes.
+  std::optional<DType> own_query_dtype = {};
+  ScaleGranularity scales = ScaleGranularity::kNone;  // of keys and of values
   BenchRules rules = {};
   bool has_ordered_blocks = false;  // neighbours in the table and in the pool
 
   bool is_ragged() const { return !lens_name.empty(); }
   int num_seqs() const { return static_cast<int>(context_lens.size()); }
   int num_q_heads() const { return num_kv_heads * group; }
+  int output_dim() const { return value_dim == 0 ? head_dim : value_dim; }
   int max_context_len() const;
   int64_t num_tokens() const;
-  // Queries and outputs: as the cache, fp16 over bytes.
-  DType query_dtype() const { return SizeOf(dtype) == 1 ? DType::kF16 : dtype; }
-  // Keys and values that some query token sees, counted once per kv head.
+  // Query tokens of a sequence, of those before it, and of all.
+  int q_len(int seq) const;
+  int64_t first_query_token(int seq) const;
+  int64_t num_query_tokens() const { return first_query_token(num_seqs()); }
+  DType query_dtype() const {
+    return own_query_dtype.value_or(SizeOf(dtype) == 1 ? DType::kF16 : dtype);
+  }
+  // Keys and values that some query token sees, counted once per kv head,
+  // without their scales.
   int64_t kv_bytes() const;
 };
 
@@ -64,8 +82,10 @@ std::string ShapeName(const BenchShape& shape);
 // Whether `a` is `b` once `b` has the block size and the order of `a`'s.
 bool DifferInBlocksAlone(const BenchShape& a, BenchShape b);
 
-// Sequences of equal lengths.
+// Sequences of equal lengths; and a shape with something else.
 BenchShape Uniform(int num_seqs, int context_len, int num_kv_heads, int group);
+BenchShape WithDType(BenchShape shape, DType dtype);
+BenchShape WithHeadDim(BenchShape shape, int head_dim);
 
 // With either cache; a model's cold alone.
 std::vector<Cache> CachesOf(const BenchShape& shape);

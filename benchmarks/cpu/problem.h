@@ -2,11 +2,13 @@
 #ifndef PAGED_BENCHMARKS_CPU_PROBLEM_H_
 #define PAGED_BENCHMARKS_CPU_PROBLEM_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "benchmarks/cpu/host_memory.h"
+#include "benchmarks/host_tensors.h"
 #include "benchmarks/sample_oracle.h"
 #include "benchmarks/shapes.h"
 #include "kernels/cpu/thread_pool.h"
@@ -23,9 +25,8 @@ enum class BlockLayout : uint8_t {
 // processors at hand (32 MB).
 inline constexpr int64_t kHostRotateBytes = 128'000'000;
 
-// Tensors of elements of 16 or 8 bits; queries and outputs have 16. Element
-// (block, slot, head, dim) of a pool is that of the dense token-major pool,
-// wherever it lies.
+// Tensors of any dtype. Element (block, slot, head, dim) of a pool is that of
+// the dense token-major pool, wherever it lies.
 class CpuProblem {
  public:
   CpuProblem(const BenchShape& shape, BlockLayout layout, int64_t rotate_bytes);
@@ -52,17 +53,21 @@ class CpuProblem {
   int num_sets() const { return tables_.num_sets; }
 
  private:
-  int64_t block_elements() const {
-    return int64_t{shape_.block_size} * shape_.num_kv_heads * shape_.head_dim;
+  // Of `dim` dimensions.
+  int64_t block_elements(int dim) const {
+    return int64_t{shape_.block_size} * shape_.num_kv_heads * dim;
   }
-  std::unique_ptr<HostMemory> MakePool(uint32_t seed) const;
+  KvStrides StridesOf(BlockLayout layout, int dim) const;
+  std::unique_ptr<HostMemory> MakePool(uint32_t seed, int dim,
+                                       const KvStrides& strides) const;
   const std::vector<SampleRow>& Samples();
 
   BenchShape shape_;
   BenchTables tables_;
   DecodeShape decode_shape_;
+  SideTensors sides_;
   std::unique_ptr<HostMemory> keys_, values_;
-  std::vector<uint16_t> query_, output_;
+  std::vector<std::byte> query_, output_;
   std::vector<float> lse_, query_fp32_, output_fp32_;
   std::vector<SampleRow> samples_;  // empty until they are asked for
 };

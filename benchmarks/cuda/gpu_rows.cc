@@ -52,13 +52,12 @@ bool GpuRows::HasGather(const BenchShape& shape) const {
 
 // Where it is quick enough, and has the features.
 bool GpuRows::HasThrust(const BenchShape& shape) const {
-  const BenchRules& rules = shape.rules;
   return !is_of_cliffs_ && shape.model.empty() &&
          shape.kv_bytes() <=
              LargestBytesOf(Variant::kThrust, DeviceKind::kCuda) &&
-         SizeOf(shape.dtype) > 1 && rules.q_len == 1 && rules.window == 0 &&
-         rules.attention_chunk == 0 && rules.soft_cap == 0 &&
-         !rules.has_alibi && !rules.has_sink_logits;
+         SizeOf(shape.dtype) > 1 && shape.query_dtype() == shape.dtype &&
+         shape.scales == ScaleGranularity::kNone &&
+         shape.rules == BenchRules{.scale = shape.rules.scale};
 }
 
 }  // namespace paged::benchmarks

@@ -23,6 +23,7 @@ constexpr int kGatherRounds = 7;
 
 DeviceBytes Upload(const void* host, std::size_t bytes) {
   DeviceBytes data = AllocateBytes(bytes);
+  if (bytes == 0) return data;
   CheckCuda(cudaMemcpy(data.get(), host, bytes, cudaMemcpyHostToDevice),
             "cudaMemcpy");
   return data;
@@ -47,32 +48,23 @@ CudaProblem::CudaProblem(const BenchShape& shape, Backend& backend,
       decode_shape_(MakeDecodeShape(shape, tables_)),
       backend_(backend),
       stream_(stream),
-      num_rows_(int64_t{shape.num_seqs()} * shape.rules.q_len *
-                shape.num_q_heads()) {
-  const int64_t pool_count = tables_.table.num_blocks * shape.block_size *
-                             shape.num_kv_heads * shape.head_dim;
-  query_ = Filled(shape.query_dtype(), num_rows_ * shape.head_dim, kQuerySeed,
-                  stream);
-  keys_ = Filled(shape.dtype, pool_count, kKeySeed, stream);
-  values_ = Filled(shape.dtype, pool_count, kValueSeed, stream);
+      num_rows_(shape.num_query_tokens() * shape.num_q_heads()),
+      sides_(shape, tables_) {
+  const int64_t heads =
+      tables_.table.num_blocks * shape.block_size * shape.num_kv_heads;
+  const std::vector<std::byte> query = MakeQueries(shape);
+  query_ = Upload(query.data(), query.size());
+  keys_ = Filled(shape.dtype, heads * shape.head_dim, kKeySeed, stream);
+  values_ = Filled(shape.dtype, heads * shape.output_dim(), kValueSeed, stream);
+  sides_on_device_ = Upload(sides_.bytes().data(), sides_.bytes().size());
   tables_on_device_ = Upload(tables_.table.entries.data(),
                              tables_.table.entries.size() * sizeof(int32_t));
   lens_ = Upload(shape_.context_lens.data(),
                  shape_.context_lens.size() * sizeof(int32_t));
   output_ = AllocateBytes(output_bytes());
-  if (shape.rules.has_alibi) slopes_ = UploadByHead(SlopeOf);
-  if (shape.rules.has_sink_logits) sink_logits_ = UploadByHead(SinkOf);
   lse_ = AllocateBytes(static_cast<std::size_t>(num_rows_) * sizeof(float));
   sink_ = AllocateBytes(sizeof(uint32_t));
   CheckCuda(cudaStreamSynchronize(stream), "filling the inputs");
-}
-
-DeviceBytes CudaProblem::UploadByHead(float (*value)(int q_head)) const {
-  std::vector<float> values;
-  for (int q_head = 0; q_head < shape_.num_q_heads(); ++q_head) {
-    values.push_back(value(q_head));
-  }
-  return Upload(values.data(), values.size() * sizeof(float));
 }
 
 DecodeArgs CudaProblem::Args(int set) const {
@@ -86,8 +78,7 @@ DecodeArgs CudaProblem::Args(int set) const {
   args.context_lens = static_cast<const int32_t*>(lens_.get());
   args.output = output_.get();
   args.lse = static_cast<float*>(lse_.get());
-  args.alibi_slopes = static_cast<const float*>(slopes_.get());
-  args.sink_logits = static_cast<const float*>(sink_logits_.get());
+  sides_.Bind(sides_on_device_.get(), args);
   return args;
 }
 
@@ -126,6 +117,17 @@ absl::StatusOr<PlannedDecode> CudaProblem::Prepare(const DecodePlan& plan) {
   }
   if (!status.ok()) return status;
   return decode;
+}
+
+absl::StatusOr<PlannedDecode> CudaProblem::PlanGather(
+    const DecodeOptions& options) {
+  BenchShape usual = shape_;
+  usual.own_query_dtype.reset();
+  DecodeShape shape = decode_shape_;
+  shape.query_dtype = usual.query_dtype();
+  const absl::StatusOr<DecodePlan> plan = PlanDecode(shape, backend_, options);
+  if (!plan.ok()) return plan.status();
+  return Prepare(*plan);
 }
 
 absl::Status CudaProblem::BeginStep(PlannedDecode& decode) {
@@ -173,8 +175,10 @@ absl::StatusOr<TimedGraph> CudaProblem::CaptureGather(PlannedDecode& decode,
   const InstanceConfig* instance = internal::ConfigOf(plan.instance);
   return TimedGraph::Capture(
       stream_, NumCalls(cache), [&](int call) -> absl::Status {
+        DecodeArgs args = Args(SetOf(cache, call));
+        args.shape.query_dtype = plan.shape.query_dtype;
         const absl::StatusOr<internal::Launch> launch =
-            LowerDecode(decode, SetOf(cache, call));
+            internal::Lower(plan, args, backend_.profile(), ContextOf(decode));
         if (!launch.ok()) return launch.status();
         const cudaError_t error =
             LaunchGather(*instance, launch->params, launch->starts_early,
@@ -249,7 +253,7 @@ absl::StatusOr<BestGather> FindBestGather(CudaProblem& problem, Cache cache,
   }
   BestGather best;
   for (const DecodeOptions& options : ways) {
-    absl::StatusOr<PlannedDecode> decode = problem.Plan(options);
+    absl::StatusOr<PlannedDecode> decode = problem.PlanGather(options);
     // An instance may not fit this device.
     if (!decode.ok()) continue;
     absl::StatusOr<TimedGraph> graph = problem.CaptureGather(*decode, cache);

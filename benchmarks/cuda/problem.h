@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "benchmarks/cuda/timing.h"
+#include "benchmarks/host_tensors.h"
 #include "benchmarks/sample_oracle.h"
 #include "benchmarks/shapes.h"
 #include "kernels/core/instance.h"
@@ -42,6 +43,9 @@ class CudaProblem {
   absl::StatusOr<PlannedDecode> Plan(const DecodeOptions& options);
   // The same for a plan that is given.
   absl::StatusOr<PlannedDecode> Prepare(const DecodePlan& plan);
+  // A plan for CaptureGather, which reads no queries: on tensor cores, whose
+  // rings it takes, also where queries of fp32 are left to CUDA cores.
+  absl::StatusOr<PlannedDecode> PlanGather(const DecodeOptions& options);
 
   // Makes the schedule, where the plan has one: once per decode step, which is
   // a graph here.
@@ -62,10 +66,9 @@ class CudaProblem {
 
  private:
   std::size_t output_bytes() const {
-    return static_cast<std::size_t>(num_rows_ * shape_.head_dim *
+    return static_cast<std::size_t>(num_rows_ * shape_.output_dim() *
                                     SizeOf(shape_.query_dtype()));
   }
-  DeviceBytes UploadByHead(float (*value)(int q_head)) const;
   RunContext ContextOf(const PlannedDecode& decode) const;
   int SetOf(Cache cache, int call) const;
 
@@ -75,9 +78,10 @@ class CudaProblem {
   Backend& backend_;
   cudaStream_t stream_;
   int64_t num_rows_;
+  SideTensors sides_;
   DeviceBytes query_, keys_, values_, tables_on_device_, lens_, output_, lse_;
-  DeviceBytes slopes_, sink_logits_;  // or null
-  DeviceBytes sink_;                  // what the gather leaves
+  DeviceBytes sides_on_device_;
+  DeviceBytes sink_;  // what the gather leaves
 };
 
 // Options that force one instance with one split count; 1 split is v1.

@@ -49,6 +49,16 @@ class GoalsTest(unittest.TestCase):
                          "0.979 to 0.980")
         self.assertEqual(goal_of("60 to 500", record).num_met, 1)
 
+    def test_rows_of_features_are_no_plain_ones(self):
+        fp8 = LARGE.replace("fp16", "fp8_e4m3")
+        record = record_of(*((f"{shape}/{feature}", 50.0, 100.0, 1e9)
+                             for shape in (LARGE, fp8)
+                             for feature in ("q:8", "tokens:ragged", "tree",
+                                             "sink_tokens:4", "bias", "dv:64",
+                                             "scales:head", "query:fp32")))
+        for title in ("16 bits, 500", "fp8 above"):
+            self.assertFalse(goal_of(title, record).readings, title)
+
     def test_small_rows_may_be_near_the_gather_instead(self):
         for time_us, num_met in ((4.19, 1), (4.21, 0)):
             record = record_of((SMALL, 3.0, time_us, 2e6))

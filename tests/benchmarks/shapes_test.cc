@@ -39,8 +39,55 @@ TEST(BenchShapesTest, NamesAreThoseThatOtherProgramsLookUp) {
             "bs:16/l2:warm");
 }
 
+TEST(BenchShapesTest, NamesSayEveryFeature) {
+  BenchShape shape = SmallShape();
+  const std::string plain = "fp16/b:2/ctx:33/hkv:2/g:2/d:8/bs:16";
+  EXPECT_EQ(ShapeName(shape), plain);
+  shape.rules = {.q_len = 8,
+                 .has_ragged_tokens = true,
+                 .has_tree_masks = true,
+                 .sink_tokens = 4,
+                 .has_bias = true};
+  shape.own_query_dtype = DType::kF32;
+  shape.scales = ScaleGranularity::kToken;
+  EXPECT_EQ(ShapeName(shape), plain +
+                                  "/q:8/tokens:ragged/tree/sink_tokens:4/"
+                                  "bias/scales:token/query:fp32");
+  shape = SmallShape();
+  shape.value_dim = 16;
+  EXPECT_EQ(ShapeName(shape), "fp16/b:2/ctx:33/hkv:2/g:2/d:8/dv:16/bs:16");
+}
+
 TEST(BenchShapesTest, CountsTrueLengthsOncePerKvHead) {
   EXPECT_EQ(SmallShape().kv_bytes(), (33 + 7) * 2 * 8 * 2 * 2);
+}
+
+TEST(BenchShapesTest, CountsValuesByTheirOwnDimension) {
+  BenchShape shape = SmallShape();
+  shape.value_dim = 16;
+  EXPECT_EQ(shape.kv_bytes(), (33 + 7) * 2 * (8 + 16) * 2);
+}
+
+// The window of the first query token begins before that of the last one; sink
+// tokens count where the window does not hold them.
+TEST(BenchShapesTest, CountsTokensThatSomeQueryTokenSees) {
+  BenchShape shape = SmallShape();
+  shape.rules = {.q_len = 3, .window = 10, .sink_tokens = 4};
+  EXPECT_EQ(shape.kv_bytes(), (10 + 2 + 4 + 7) * 2 * 8 * 2 * 2);
+}
+
+TEST(BenchShapesTest, RaggedQueryTokensAreOneToQLen) {
+  BenchShape shape = Uniform(64, 100, 2, 2);
+  shape.rules = {.q_len = 8, .has_ragged_tokens = true};
+  std::set<int> q_lens;
+  int64_t first = 0;
+  for (int seq = 0; seq < 64; ++seq) {
+    EXPECT_EQ(shape.first_query_token(seq), first);
+    first += shape.q_len(seq);
+    q_lens.insert(shape.q_len(seq));
+  }
+  EXPECT_EQ(shape.num_query_tokens(), first);
+  EXPECT_EQ(q_lens, (std::set<int>{1, 2, 3, 4, 5, 6, 7, 8}));
 }
 
 TEST(BenchShapesTest, NoTwoShapesShareAName) {
