@@ -10,11 +10,16 @@
 #include <cstdlib>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "paged/decode.h"
+#include "paged/device_profile.h"
+#include "paged/internal/device_rules.h"
+#include "paged/plan.h"
+#include "paged/validate.h"
 #include "tests/support/decode_session.h"
 #include "tests/walk/walk_spec.h"
 
@@ -53,9 +58,15 @@ void Step(uint64_t seed, bool on_cuda, Tally& tally) {
   Problem problem = MakeProblem(walk.spec);
   problem.shape.scale = walk.scale;
   DecodeSession session(kind, problem);
+  DecodeOptions options = walk.options;
+  // So does a GPU without clusters.
+  if (options.reduction == Reduction::kCluster &&
+      !internal::CanReduce(*options.reduction, session.backend().profile())) {
+    options.reduction = Reduction::kLastCta;
+  }
   const absl::Status supported =
-      SupportsReason(session.args(), session.backend(), walk.options);
-  const absl::StatusOr<DecodeResult> result = session.Run(walk.options);
+      SupportsReason(session.args(), session.backend(), options);
+  const absl::StatusOr<DecodeResult> result = session.Run(options);
   EXPECT_EQ(supported, result.status());
   if (absl::IsUnimplemented(result.status()) && on_cuda) {
     ++tally.refused[FieldOf(result.status())];
@@ -107,6 +118,31 @@ TEST_P(CudaWalkTest, EveryProblemMatchesTheOracle) {
     GTEST_SKIP() << cuda.status();
   }
   Walk(true);
+}
+
+// What a walk on a GPU forces, planned without one.
+TEST(WalkSpecTest, CudaCasesForceEveryEnding) {
+  std::map<std::pair<Partition, Reduction>, int> endings;
+  for (uint64_t seed = 1; seed <= 500; ++seed) {
+    const WalkCase walk = WalkCaseOf(seed, true);
+    SCOPED_TRACE(absl::StrCat(seed, ": ", ToString(walk)));
+    const absl::StatusOr<DecodeProblem> problem =
+        ValidateShape(MakeProblem(walk.spec).shape);
+    ASSERT_TRUE(problem.ok()) << problem.status();
+    const absl::StatusOr<DecodePlan> plan =
+        MakePlan(*problem, H200Profile(), walk.options);
+    ASSERT_TRUE(plan.ok() || absl::IsUnimplemented(plan.status()))
+        << plan.status();
+    const bool is_forced =
+        walk.options.variant.has_value() || walk.options.partition.has_value();
+    if (plan.ok() && is_forced) ++endings[{plan->partition, plan->reduction}];
+  }
+  for (Reduction reduction :
+       {Reduction::kSecondPass, Reduction::kCluster, Reduction::kLastCta}) {
+    EXPECT_GT((endings[{Partition::kSplits, reduction}]), 20);
+  }
+  EXPECT_GT((endings[{Partition::kWhole, Reduction::kNone}]), 20);
+  EXPECT_GT((endings[{Partition::kChunks, Reduction::kLastCta}]), 20);
 }
 
 }  // namespace

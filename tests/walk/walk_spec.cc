@@ -137,6 +137,19 @@ void DrawMemory(Dice& dice, ProblemSpec& spec) {
   spec.table_seed = static_cast<uint32_t>(dice.In(0, 1 << 30));
 }
 
+// The CPU has a second pass alone.
+DecodeOptions DrawSplits(Dice& dice, bool on_cuda) {
+  DecodeOptions options =
+      ForceSplits(dice.Pick({1, 2, 3, 4, 7, 16, 31, 64, 128}));
+  if (!on_cuda) return options;
+  options.reduction = dice.Pick(
+      {Reduction::kSecondPass, Reduction::kLastCta, Reduction::kCluster});
+  if (options.reduction == Reduction::kCluster) {
+    options.splits = dice.In(1, kMaxSplitsOfCluster);
+  }
+  return options;
+}
+
 DecodeOptions DrawOptions(Dice& dice, bool on_cuda) {
   switch (dice.In(0, on_cuda ? 6 : 7)) {
     case 0:
@@ -151,7 +164,7 @@ DecodeOptions DrawOptions(Dice& dice, bool on_cuda) {
     }
     case 4:
     case 5:
-      return ForceSplits(dice.Pick({1, 2, 3, 4, 7, 16, 31, 64, 128}));
+      return DrawSplits(dice, on_cuda);
     case 6:
       return ForceChunks();
     default:
@@ -180,6 +193,8 @@ WalkCase WalkCaseOf(uint64_t seed, bool on_cuda) {
       !walk.options.variant.has_value() && !walk.options.partition.has_value();
   if (!on_cuda && is_free && dice.OneIn(2)) {
     walk.options.batch_invariance = BatchInvariance::kOn;
+  } else if (is_free && dice.OneIn(2)) {
+    walk.options.partition = dice.Pick({Partition::kWhole, Partition::kSplits});
   }
   return walk;
 }
@@ -203,7 +218,8 @@ std::string ToString(const WalkCase& walk) {
       ", scale ", walk.scale, ", variant ",
       NameOf(walk.options.variant.value_or(Variant::kAuto)), " splits ",
       walk.options.splits.value_or(0), " partition ",
-      NameOf(walk.options.partition.value_or(Partition::kAuto)),
+      NameOf(walk.options.partition.value_or(Partition::kAuto)), " reduction ",
+      NameOf(walk.options.reduction.value_or(Reduction::kAuto)),
       walk.options.batch_invariance == BatchInvariance::kOn ? " invariant"
                                                             : "");
 }
