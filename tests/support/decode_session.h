@@ -83,9 +83,9 @@ class PoisonedWorkspace {
 DecodeResult RunOnce(BackendKind kind, const Problem& problem,
                      const DecodeOptions& options);
 
-// The weights of CUDA's values pass through the storage type, those of the
-// CPU's int8 through 16-bit integers where the processor has dot products of
-// them.
+// The weights of CUDA's values pass through the storage type, but under queries
+// of fp32, which CUDA cores serve in float32 alone; those of the CPU's int8
+// through 16-bit integers where the processor has dot products of them.
 Oracle OracleFor(BackendKind kind, const Problem& problem);
 
 // Every element of output and lse within the oracle's bound; NaN where the

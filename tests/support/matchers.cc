@@ -38,7 +38,9 @@ struct Worst {
 
 Oracle OracleFor(BackendKind kind, const Problem& problem) {
   WeightStorage storage = WeightStorage::kFloat;
-  if (kind == BackendKind::kCuda) storage = WeightStorage::kElement;
+  if (kind == BackendKind::kCuda && problem.query_dtype() != DType::kF32) {
+    storage = WeightStorage::kElement;
+  }
   const SimdKernels* simd = FindSimdKernels();
   if (kind == BackendKind::kCpu && problem.spec.dtype == DType::kInt8 &&
       simd != nullptr && simd->int8_dot != nullptr) {
