@@ -25,7 +25,7 @@ mutant() {  # mutant <what it breaks> <file> <sed script>
 
 check_applies() {
   local script count f
-  for script in tests/mutants{,_blocks,_cuda}.sh; do
+  for script in tests/mutants{,_blocks,_cuda_build}.sh; do
     count=0
     eval "$(sed -nE '/^ *(f=|mutant ")/p' "$root/$script")"
     ((count > 10)) || fail "$script: only $count mutants were found"
