@@ -48,6 +48,16 @@ TEST_P(KvDTypesTest, EveryCacheServesEveryQuery) {
   }
 }
 
+// On CUDA too queries in fp32 leave no room for weights that are rounded.
+TEST(KvDTypesBoundTest, QueriesInFp32AreHeldToFp32) {
+  const auto bound = [](DType query) {
+    return OracleFor(BackendKind::kCuda,
+                     MakeProblem({.query_dtype = query, .context_lens = {40}}))
+        .output_bound[0];
+  };
+  EXPECT_LT(10 * bound(DType::kF32), bound(DType::kF16));
+}
+
 // BR-124: keys and values apart, each granularity against each.
 TEST_P(KvDTypesTest, ScalesOfEveryGranularityMatchTheOracle) {
   for (DType kv : kKvDTypes) {
