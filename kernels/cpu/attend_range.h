@@ -60,16 +60,31 @@ inline float Dot(const float* a, const float* b, int dim) {
   return lanes[0];
 }
 
-// Takes one tile's scores into `state` and turns them into weights. Returns
-// what the values accumulated so far must be multiplied by.
-inline float PushTile(SoftmaxState& state, std::span<float> scores_log2) {
+// exp2(score * scale - max), where an empty maximum counts as 0, as in
+// WeightOf. The product is not rounded: a score of 8 has half a millionth as
+// its last digit, and a weight would be off by as much. So the maximum, which
+// is rounded, may be a little less than the largest score, whose weight is more
+// than 1 then; where the last digit is more than that, scores mean nothing.
+inline float ScaledWeight(float score, float scale, float max_log2) {
+  const float base = max_log2 == -INFINITY ? 0.0f : max_log2;
+  const float power = std::fma(score, scale, -base);
+  return Exp2(power > 1.0f ? 1.0f : power);
+}
+
+// Takes one tile's scores, which are in base 2 times `scale`, into `state` and
+// turns them into weights. Returns what the values accumulated so far must be
+// multiplied by.
+inline float PushTile(SoftmaxState& state, std::span<float> scores,
+                      float scale) {
   float max = state.max_log2;
   // fmax skips NaN; the weight of a NaN score is NaN, and so the sum.
-  for (float score : scores_log2) max = std::fmax(max, score);
+  for (float score : scores) max = std::fmax(max, score * scale);
+  // Nothing has a weight beside infinity, nor has that.
+  if (max == INFINITY) max = NAN;
   const float keep = WeightOf(state.max_log2, max);
   float sum = state.sum * keep;
-  for (float& score : scores_log2) {
-    score = WeightOf(score, max);
+  for (float& score : scores) {
+    score = ScaledWeight(score, scale, max);
     sum += score;
   }
   state = {max, sum};
@@ -115,15 +130,19 @@ inline void LoadQuery(const DecodeParams& p, ElementKind element,
   }
 }
 
-// Turns the scaled scores of a tile, [rows, kTileTokens], into those that the
-// softmax takes.
+// Turns the scores of a tile, [rows, kTileTokens], into those that the softmax
+// takes. They are in base 2 times `scale_log2` and the tokens' own scales.
 inline void ApplyRules(const DecodeParams& p, const WorkItem& item, int kv_head,
-                       const Tile& tile, AttendScratch& scratch) {
+                       const Tile& tile, float scale_log2,
+                       AttendScratch& scratch) {
   for (int r = 0; r < item.num_rows; ++r) {
     const RowRules row = RowRulesOf(p, item, kv_head, item.first_row + r);
     float* scores = scratch.weights.data() + r * kTileTokens;
     for (int t = 0; t < tile.num_tokens; ++t) {
-      scores[t] = RuledScore(p.rules, row, tile.positions[t], scores[t]);
+      const float scale = scale_log2 * TokenScale(p.key_scales, tile.blocks[t],
+                                                  tile.slots[t], kv_head);
+      scores[t] =
+          RuledScore(p.rules, row, tile.positions[t], scores[t] * scale);
     }
   }
 }
@@ -161,19 +180,20 @@ void AttendRange(const DecodeParams& p, ElementKind query_element,
     for (int t = 0; t < tile.num_tokens; ++t) {
       LoadRow(keys + OffsetOf(p.key, tile.blocks[t], tile.slots[t], kv_head),
               p.key_dim, token);
-      const float scale = scale_log2 * TokenScale(p.key_scales, tile.blocks[t],
-                                                  tile.slots[t], kv_head);
       for (int r = 0; r < item.num_rows; ++r) {
         const float* query = scratch.query.data() + r * p.key_dim;
         scratch.weights[static_cast<std::size_t>(r * kTileTokens + t)] =
-            Dot(query, token, p.key_dim) * scale;
+            Dot(query, token, p.key_dim);
       }
     }
-    if (IsGeneral(p)) ApplyRules(p, item, kv_head, tile, scratch);
+    if (IsGeneral(p)) ApplyRules(p, item, kv_head, tile, scale_log2, scratch);
+    // Those that rules have changed are scaled.
+    const float scale = IsGeneral(p) ? 1.0f : scale_log2;
     for (int r = 0; r < item.num_rows; ++r) {
       const float keep = PushTile(scratch.states[static_cast<std::size_t>(r)],
                                   {scratch.weights.data() + r * kTileTokens,
-                                   static_cast<std::size_t>(tile.num_tokens)});
+                                   static_cast<std::size_t>(tile.num_tokens)},
+                                  scale);
       float* sums = scratch.values.data() + r * p.value_dim;
       for (int d = 0; d < p.value_dim; ++d) sums[d] *= keep;
     }

@@ -29,16 +29,19 @@ void StoreRow(const DecodeParams& p, ElementKind element, int seq, int kv_head,
               int row, SoftmaxState state, const float* values) {
   const RowPlace place = RowPlaceOf(p, kv_head, row);
   const bool is_empty = IsEmpty(state);
-  const RowEnd end = EndOf(p.rules, state, place.q_head);
-  const float factor = end.factor * HeadScale(p.value_scales, kv_head);
+  const float divisor = DivisorOf(p.rules, state, place.q_head);
+  const float scale = HeadScale(p.value_scales, kv_head);
   WithQueryElement(element, [&]<typename Query>(Query) {
     Query* output =
         static_cast<Query*>(p.output.data) + RowOffset(p, p.output, seq, place);
     for (int d = 0; d < p.value_dim; ++d) {
-      output[d] = FromFloat<Query>(is_empty ? 0.0f : values[d] * factor);
+      output[d] =
+          FromFloat<Query>(is_empty ? 0.0f : values[d] / divisor * scale);
     }
   });
-  if (p.lse != nullptr) p.lse[LseIndex(p, seq, place)] = end.lse;
+  if (p.lse != nullptr) {
+    p.lse[LseIndex(p, seq, place)] = EndOf(p.rules, state, place.q_head).lse;
+  }
 }
 
 // Leaves an item's states, and the values of those that are not empty: the
@@ -95,6 +98,12 @@ auto RowStoreOf(const DecodeParams& p, ElementKind element) {
 
 }  // namespace
 
+float DivisorOf(const ScoreRules& rules, SoftmaxState state, int q_head) {
+  if (rules.sink_logits == nullptr) return state.sum;
+  return state.sum +
+         WeightOf(rules.sink_logits[q_head] * kLog2E, state.max_log2);
+}
+
 SoftmaxState ReduceRow(const DecodeParams& p, PartialRange parts, int kv_head,
                        int row_in_item, std::vector<float>& values) {
   SoftmaxState total;
@@ -122,9 +131,12 @@ SoftmaxState ReduceRow(const DecodeParams& p, PartialRange parts, int kv_head,
     }
   }
   total.sum = static_cast<float>(sum);
+  // Values over the sum are to be as if it was not rounded.
+  const double rounding = total.sum / sum;
   values.resize(sums.size());
-  std::ranges::transform(sums, values.begin(),
-                         [](double x) { return static_cast<float>(x); });
+  std::ranges::transform(sums, values.begin(), [&](double x) {
+    return static_cast<float>(x * rounding);
+  });
   return total;
 }
 

@@ -10,6 +10,7 @@
 #include "kernels/core/kernel_params.h"
 #include "kernels/core/online_softmax.h"
 #include "kernels/core/partition.h"
+#include "kernels/core/score_rules.h"
 #include "kernels/cpu/thread_pool.h"
 
 namespace paged {
@@ -34,9 +35,14 @@ void RunReduceSplits(DecodeElements elements, const DecodeParams& params,
 void RunChunks(DecodeElements elements, const DecodeParams& params,
                ThreadPool& pool);
 
+// What the unnormalised values of a row that is not empty are divided by: the
+// sum of its weights and, where there is one, that of the sink. To multiply
+// them by RowEnd's factor would round the quotient of the whole row first.
+float DivisorOf(const ScoreRules& rules, SoftmaxState state, int q_head);
+
 // Merges row `row_in_item` of the partials `parts` in their order, all relative
 // to the largest maximum, so that no sum is rescaled twice; leaves [value_dim]
-// in `values`.
+// in `values`, as many times too large or small as the sum is by its rounding.
 SoftmaxState ReduceRow(const DecodeParams& params, PartialRange parts,
                        int kv_head, int row_in_item,
                        std::vector<float>& values);

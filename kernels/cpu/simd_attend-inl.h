@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 #include "hwy/highway.h"
 #include "kernels/core/kernel_params.h"
@@ -24,6 +25,7 @@
 #include "kernels/cpu/simd_tile-inl.h"
 #include "kernels/cpu/simd_turns-inl.h"
 #include "kernels/cpu/simd_values-inl.h"
+#include "kernels/cpu/spans.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace paged {
@@ -39,19 +41,30 @@ struct StepRules {
   int kv_head;
 };
 
-// Masks and modifies the scores of a chunk, one at a time.
+// Scales, masks and modifies the scores of a chunk, one at a time.
 template <int R>
 HWY_NOINLINE void ApplyRules(const StepRules& step, int num_tokens,
-                             int first_row, float* scores) {
+                             int first_row, float scale_log2, float* scores) {
   for (int r = 0; r < R; ++r) {
     const RowRules row = RowRulesOf(step.p, step.item, step.kv_head,
                                     step.item.first_row + first_row + r);
     for (int t = 0; t < num_tokens; ++t) {
       float& score = scores[ScoreIndex<R>(r, t)];
-      const float scale = TokenScale(step.p.key_scales, step.blocks[t],
-                                     step.slots[t], step.kv_head);
+      const float scale =
+          scale_log2 * TokenScale(step.p.key_scales, step.blocks[t],
+                                  step.slots[t], step.kv_head);
       score = RuledScore(step.p.rules, row, step.positions[t], score * scale);
     }
+  }
+}
+
+// Scales the scores of a chunk.
+template <int R>
+HWY_NOINLINE void ScaleScores(int num_tokens, float scale_log2, float* scores) {
+  const Floats scale = hn::Set(FloatTag(), scale_log2);
+  const int end = (num_tokens + kTileOf<R> - 1) / kTileOf<R> * kTileSums;
+  for (int i = 0; i < end; i += kLanes) {
+    StoreFloats(hn::Mul(LoadFloats(scores + i), scale), scores + i);
   }
 }
 
@@ -79,11 +92,19 @@ HWY_NOINLINE void AttendChunk(const TokenRows<Kv>& keys,
   float* max = scratch.lanes(head, first_row);
   float* sum = max + kMaxSimdLanes;
   float* sums = scratch.values(head, first_row);
-  KeyMath<Kv>::template ScoreStep<R>(keys, scratch, head, first_row, scale_log2,
-                                     scores);
-  if (rules != nullptr)
-    ApplyRules<R>(*rules, keys.num_tokens, first_row, scores);
-  PushStep<R>(keys.num_tokens, scores, max, sum, sums, scratch.value_stride());
+  float scale = KeyMath<Kv>::template ScoreStep<R>(
+      keys, scratch, head, first_row, scale_log2, scores);
+  if (rules != nullptr) {
+    ApplyRules<R>(*rules, keys.num_tokens, first_row, scale, scores);
+    scale = 1.0f;
+  } else if (!(scale >= std::numeric_limits<float>::min())) {
+    // Times that, a score of minus infinity might not be what it is.
+    ScaleScores<R>(keys.num_tokens, scale, scores);
+    scale = 1.0f;
+  }
+  HideTokens<R>(keys.num_tokens, scores);
+  PushStep<R>(keys.num_tokens, scale, scores, max, sum, sums,
+              scratch.value_stride());
   if (rules != nullptr) ScaleWeights<R>(*rules, keys.num_tokens, scores);
   ValueMath<Kv>::template PackWeights<R>(keys.num_tokens, scores);
   AddStepValues<R>(values, scores, sums, scratch.value_stride());
@@ -144,6 +165,7 @@ void Attend(const DecodeParams& p, const WorkItem& item, int first_head,
   const int num_heads = scratch.num_heads();
   const int max_steps = StepsPerTurn(p, num_heads);
   PackQueries<Kv>(scratch);
+  if (HasSpanEnd(item)) scratch.ZeroPastValues();
   Turn<Kv> turns[2];
   int tile_idx = item.first_tile;
   bool has_past = false;

@@ -55,17 +55,18 @@ struct RowStore {
     const RowPlace place = RowPlaceOf(p, kv_head, row);
     const int64_t offset = RowOffset(p, p.output, seq, place);
     std::byte* output = ElementAt(p.output, offset, elements.query);
-    const RowEnd end = EndOf(p.rules, state, place.q_head);
     if (IsEmpty(state)) {
       std::memset(
           output, 0,
           static_cast<std::size_t>(p.value_dim * BytesOf(elements.query)));
     } else {
       kernels.of(elements.query)
-          .store_row(values, end.factor * HeadScale(p.value_scales, kv_head),
-                     p.value_dim, output);
+          .store_row(values, DivisorOf(p.rules, state, place.q_head),
+                     HeadScale(p.value_scales, kv_head), p.value_dim, output);
     }
-    if (p.lse != nullptr) p.lse[LseIndex(p, seq, place)] = end.lse;
+    if (p.lse != nullptr) {
+      p.lse[LseIndex(p, seq, place)] = EndOf(p.rules, state, place.q_head).lse;
+    }
   }
 };
 

@@ -179,16 +179,17 @@ requires(sizeof(DotMath<Kv>) > 0) struct KeyMath<Kv> {
   }
 
   template <int R>
-  static HWY_INLINE void ScoreStep(const TokenRows<Kv>& tokens,
-                                   SimdScratch& scratch, int head,
-                                   int first_row, float scale_log2,
-                                   float* scores) {
+  static HWY_INLINE float ScoreStep(const TokenRows<Kv>& tokens,
+                                    SimdScratch& scratch, int head,
+                                    int first_row, float scale_log2,
+                                    float* scores) {
     const typename DotMath<Kv>::SumTag d;
     const auto* query =
         static_cast<const __m512i*>(scratch.packed_queries(head, first_row));
     const Floats scale =
         hn::Mul(hn::Set(FloatTag(), scale_log2),
                 LoadFloats(ScalesOf<R>(scratch, head, first_row)));
+    constexpr bool kHasFactors = DotMath<Kv>::kHasFactors;
     for (int first = 0; first < tokens.num_tokens; first += kDotTokens<R>) {
       DotSum<Kv> sums[kTileSums];
       HWY_UNROLL(16)
@@ -201,11 +202,12 @@ requires(sizeof(DotMath<Kv>) > 0) struct KeyMath<Kv> {
       const int num_tiles = TilesOfDots<R>(d, sums, tiles);
       float* to = scores + ScoreIndex<R>(0, first);
       for (int i = 0; i < num_tiles; ++i) {
-        StoreFloats(hn::Mul(DotMath<Kv>::ToFloats(tiles[i]), scale),
+        const Floats score = DotMath<Kv>::ToFloats(tiles[i]);
+        StoreFloats(kHasFactors ? hn::Mul(score, scale) : score,
                     to + i * kTileSums);
       }
     }
-    HideTokens<R>(tokens.num_tokens, scores);
+    return kHasFactors ? 1.0f : scale_log2;
   }
 
  private:

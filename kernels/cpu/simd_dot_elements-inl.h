@@ -61,7 +61,8 @@ struct DotMath<BFloat16> {
   }
   static HWY_INLINE Floats ToFloats(Floats sums) { return sums; }
 
-  // What a query is multiplied by before Narrow.
+  // What a query is multiplied by before Narrow; whether that is ever not 1.
+  static constexpr bool kHasFactors = false;
   static HWY_INLINE float FactorOf(const float* /*query*/, int /*dim*/) {
     return 1.0f;
   }
@@ -117,6 +118,7 @@ struct DotMath<Int8> {
     return hn::ConvertTo(FloatTag(), sums);
   }
 
+  static constexpr bool kHasFactors = true;
   // NaN for a row with NaN or infinity, 0 for one of zeros.
   static float FactorOf(const float* query, int dim) {
     // The sum of `dim` products has 31 bits.

@@ -46,6 +46,7 @@ template <>
 struct ValueMath<Int8> {
   static constexpr int kTokens = 2;
   static constexpr int kSums = 2;
+  static constexpr bool kIsExact = true;
   using Vector = __m512i;
   using Sum = Ints;
   using Weight = int16_t;
@@ -109,7 +110,7 @@ struct ValueMath<Int8> {
   }
   template <int X>
   static HWY_INLINE void Begin(Sum* sums) {
-    HWY_UNROLL(8)
+    HWY_UNROLL(16)
     for (int x = 0; x < X; ++x) sums[x] = hn::Zero(IntTag());
   }
   template <int R, int X>

@@ -19,14 +19,15 @@ namespace paged {
 struct SimdElementKernels {
   // As floats; what `to` holds past `dim` stays.
   void (*load_row)(const void* from, int dim, float* to);
-  // Each value times `factor`, rounded to nearest even. Null for what queries
-  // and outputs are never stored as.
-  void (*store_row)(const float* from, float factor, int dim, void* to);
+  // Each value over `divisor`, times `factor`, rounded to nearest even. Null
+  // for what queries and outputs are never stored as.
+  void (*store_row)(const float* from, float divisor, float factor, int dim,
+                    void* to);
   // The rows of `item` for the kv heads [first_head, first_head + num_heads of
   // `scratch`). Takes queries from the scratch, leaves states and values there.
   void (*attend)(const DecodeParams& params, const WorkItem& item,
                  int first_head, SimdScratch& scratch);
-  // weights[i] = 2^scores[i], of scores of at most 0, minus infinity or NaN.
+  // weights[i] = 2^scores[i], of scores of at most 1, minus infinity or NaN.
   void (*exp2)(const float* scores, int count, float* weights);
 };
 

@@ -28,14 +28,19 @@ void LoadRow(const void* from, int dim, float* to) {
 }
 
 template <typename Element>
-void StoreRow(const float* from, float factor, int dim, void* to) {
+void StoreRow(const float* from, float divisor, float factor, int dim,
+              void* to) {
   auto* elements = static_cast<Element*>(to);
+  const Floats sum = hn::Set(FloatTag(), divisor);
   const Floats scale = hn::Set(FloatTag(), factor);
   int d = 0;
   for (; d + kLanes <= dim; d += kLanes) {
-    StoreFloats(hn::Mul(LoadFloats(from + d), scale), elements + d);
+    StoreFloats(hn::Mul(hn::Div(LoadFloats(from + d), sum), scale),
+                elements + d);
   }
-  for (; d < dim; ++d) elements[d] = FromFloat<Element>(from[d] * factor);
+  for (; d < dim; ++d) {
+    elements[d] = FromFloat<Element>(from[d] / divisor * factor);
+  }
 }
 
 inline void Exp2Row(const float* scores, int count, float* weights) {

@@ -1,6 +1,7 @@
 #include "kernels/cpu/simd_scratch.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <limits>
 
 namespace paged {
@@ -21,7 +22,7 @@ void SimdScratch::Reset(int num_heads, int num_rows, int key_dim,
   const auto rows = static_cast<std::size_t>(num_heads * num_rows);
   const auto query_floats = rows * static_cast<std::size_t>(query_stride_);
   const auto value_floats = rows * static_cast<std::size_t>(value_stride_);
-  const std::size_t lane_floats = rows * 2 * kMaxSimdLanes;
+  const std::size_t lane_floats = rows * kLaneFloats;
   static_assert(sizeof(SoftmaxState) == 2 * sizeof(float));
   const std::size_t total =
       2 * query_floats + 2 * value_floats + lane_floats + 2 * 2 * rows;
@@ -41,11 +42,16 @@ void SimdScratch::Reset(int num_heads, int num_rows, int key_dim,
     const std::size_t stride = static_cast<std::size_t>(query_stride_);
     std::fill(query_ + row * stride + key_dim, query_ + (row + 1) * stride,
               0.0f);
-    float* lanes = lanes_ + row * (2 * kMaxSimdLanes);
+    float* lanes = lanes_ + row * kLaneFloats;
     std::fill_n(lanes, kMaxSimdLanes, -std::numeric_limits<float>::infinity());
-    std::fill_n(lanes + kMaxSimdLanes, kMaxSimdLanes, 0.0f);
+    std::fill(lanes + kMaxSimdLanes, lanes + kLaneFloats, 0.0f);
   }
-  std::fill_n(values_, 2 * value_floats, 0.0f);
+  std::fill_n(values_, value_floats, 0.0f);
+}
+
+void SimdScratch::ZeroPastValues() {
+  const int rows = num_heads_ * num_rows_;
+  std::fill_n(past_values_, std::ptrdiff_t{rows} * value_stride_, 0.0f);
 }
 
 }  // namespace paged

@@ -25,7 +25,8 @@ inline constexpr int kMaxChunkRows = 8;
 // Grows to the largest shape that it has seen, so that runs stop allocating.
 class SimdScratch {
  public:
-  // Empties the states, zeroes values and the padding of the query.
+  // Empties the states, zeroes the padding of the query and, but for those of
+  // past spans, values.
   void Reset(int num_heads, int num_rows, int key_dim, int value_dim);
 
   int num_heads() const { return num_heads_; }
@@ -52,19 +53,22 @@ class SimdScratch {
   SoftmaxState& past_state(int head, int row) {
     return past_states_[RowOf(head, row)];
   }
+  void ZeroPastValues();
   // Makes the past spans' states and values those of all.
   void TakePast() {
     std::swap(values_, past_values_);
     std::swap(states_, past_states_);
   }
 
-  // Running maxima, then running sums, of a chunk of rows; a lane of a row sees
-  // every so-many-th token only.
+  // Running maxima, then running sums, then what these have lost by rounding,
+  // of a chunk of rows; a lane of a row sees every so-many-th token only.
   float* lanes(int head, int first_row) {
-    return lanes_ + RowOf(head, first_row) * (2 * kMaxSimdLanes);
+    return lanes_ + RowOf(head, first_row) * kLaneFloats;
   }
 
  private:
+  static constexpr int kLaneFloats = 3 * kMaxSimdLanes;
+
   std::ptrdiff_t RowOf(int head, int row) const {
     return std::ptrdiff_t{head} * num_rows_ + row;
   }

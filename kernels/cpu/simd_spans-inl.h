@@ -26,10 +26,14 @@ void FoldChunk(int head, int first_row, SimdScratch& scratch) {
   constexpr int T = kTileOf<R>;
   const float* max = scratch.lanes(head, first_row);
   const float* sum = max + kMaxSimdLanes;
+  const float* lost = sum + kMaxSimdLanes;
   for (int r = 0; r < R; ++r) {
-    float total = 0.0f;
-    for (int t = 0; t < T; ++t) total += sum[r * T + t];
-    scratch.state(head, first_row + r) = {max[r * T], total};
+    double total = 0.0;
+    for (int t = 0; t < T; ++t) {
+      total += double{sum[r * T + t]} + double{lost[r * T + t]};
+    }
+    scratch.state(head, first_row + r) = {max[r * T],
+                                          static_cast<float>(total)};
   }
 }
 
@@ -73,7 +77,8 @@ inline void EndSpan(int head, SimdScratch& scratch) {
           past + i);
       StoreFloats(hn::Zero(d), values + i);
     }
-    std::fill_n(scratch.lanes(head, row) + kMaxSimdLanes, kMaxSimdLanes, 0.0f);
+    std::fill_n(scratch.lanes(head, row) + kMaxSimdLanes, 2 * kMaxSimdLanes,
+                0.0f);
   }
 }
 

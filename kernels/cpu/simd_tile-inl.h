@@ -29,8 +29,9 @@ HWY_BEFORE_NAMESPACE();
 namespace paged {
 namespace HWY_NAMESPACE {
 
-// Half of the registers of AVX-512, Neon and SVE, half of those of the others.
-inline constexpr int kTileSums = kLanes == 16 ? 16 : 8;
+// Of AVX-512, and of SSE4 and AVX2; Neon, with more, is taken for one of these.
+inline constexpr int kRegisters = kLanes == 16 ? 32 : 16;
+inline constexpr int kTileSums = kRegisters / 2;
 inline constexpr int kSumVectors = kTileSums / kLanes;
 
 // Tokens of a register tile of R rows.
@@ -103,14 +104,12 @@ HWY_INLINE void AddTokens(const TokenRows<Kv>& tokens, int first,
   }
 }
 
-// scores[tile][row][token] = (query . key) * scale_log2; minus infinity past
-// the tile's tokens.
+// scores[tile][row][token] = query . key
 template <int R, typename Kv>
 HWY_INLINE void ScoreTokens(const TokenRows<Kv>& tokens, const float* query,
-                            int query_stride, float scale_log2, float* scores) {
+                            int query_stride, float* scores) {
   const FloatTag d;
   constexpr int T = kTileOf<R>;
-  const Floats scale = hn::Set(d, scale_log2);
   for (int first = 0; first < tokens.num_tokens; first += T) {
     Floats sums[kTileSums];
     HWY_UNROLL(16)
@@ -121,26 +120,26 @@ HWY_INLINE void ScoreTokens(const TokenRows<Kv>& tokens, const float* query,
     }
     float* to = scores + first / T * kTileSums;
     for (int v = 0; v < kSumVectors; ++v) {
-      StoreFloats(hn::Mul(SumsOf(d, sums + v * kLanes), scale),
-                  to + v * kLanes);
+      StoreFloats(SumsOf(d, sums + v * kLanes), to + v * kLanes);
     }
   }
-  HideTokens<R>(tokens.num_tokens, scores);
 }
 
-// How scores are made of keys. A target with instructions for it has another
-// for some storage types (simd_dot-inl.h).
+// How scores are made of keys. ScoreStep returns what they are still to be
+// multiplied by. A target with instructions for it has another for some storage
+// types (simd_dot-inl.h).
 template <typename Kv>
 struct KeyMath {
   static constexpr bool kIsPacked = false;
 
   template <int R>
-  static HWY_INLINE void ScoreStep(const TokenRows<Kv>& tokens,
-                                   SimdScratch& scratch, int head,
-                                   int first_row, float scale_log2,
-                                   float* scores) {
+  static HWY_INLINE float ScoreStep(const TokenRows<Kv>& tokens,
+                                    SimdScratch& scratch, int head,
+                                    int first_row, float scale_log2,
+                                    float* scores) {
     ScoreTokens<R>(tokens, scratch.query(head, first_row),
-                   scratch.query_stride(), scale_log2, scores);
+                   scratch.query_stride(), scores);
+    return scale_log2;
   }
 };
 
@@ -151,16 +150,22 @@ HWY_NOINLINE void RaiseMaxima(const float* tile_max, float* max, float* sum,
                               float* values, int value_stride) {
   const FloatTag d;
   constexpr int T = kTileOf<R>;
+  float* lost = sum + kMaxSimdLanes;
   for (int r = 0; r < R; ++r) {
     float row_max = max[r * T];
     for (int t = 0; t < T; ++t) {
       row_max = std::max(row_max, tile_max[r * T + t]);
     }
     if (!(row_max > max[r * T])) continue;
+    // Nothing has a weight beside infinity, nor has that.
+    if (row_max == std::numeric_limits<float>::infinity()) {
+      row_max = std::numeric_limits<float>::quiet_NaN();
+    }
     const float keep = WeightOf(max[r * T], row_max);
     for (int t = 0; t < T; ++t) {
       max[r * T + t] = row_max;
       sum[r * T + t] *= keep;
+      lost[r * T + t] *= keep;
     }
     float* row = values + r * value_stride;
     for (int i = 0; i < value_stride; i += kLanes) {
@@ -169,11 +174,16 @@ HWY_NOINLINE void RaiseMaxima(const float* tile_max, float* max, float* sum,
   }
 }
 
-// Turns scores into weights, in place, and takes them into `max` and `sum`.
+// Turns scores, which are in base 2 times `scale_log2`, into weights, in place,
+// and takes them into `max` and `sum`. As PushTile of attend_range.h: the
+// product is rounded for the maximum, and not for the weight (without FMA it is
+// there as well).
 template <int R>
-HWY_INLINE void PushStep(int num_tokens, float* scores, float* max, float* sum,
-                         float* values, int value_stride) {
+HWY_INLINE void PushStep(int num_tokens, float scale_log2, float* scores,
+                         float* max, float* sum, float* values,
+                         int value_stride) {
   const FloatTag d;
+  const Floats scale = hn::Set(d, scale_log2);
   const Floats minus_inf = hn::Set(d, -std::numeric_limits<float>::infinity());
   const int end = (num_tokens + kTileOf<R> - 1) / kTileOf<R> * kTileSums;
   HWY_ALIGN float tile_max[kTileSums];
@@ -183,7 +193,7 @@ HWY_INLINE void PushStep(int num_tokens, float* scores, float* max, float* sum,
     const auto is_row = hn::FirstN(
         d, static_cast<size_t>(std::clamp(R * kTileOf<R> - v, 0, kLanes)));
     for (int i = v; i < end; i += kTileSums) {
-      const Floats score = LoadFloats(scores + i);
+      const Floats score = hn::Mul(LoadFloats(scores + i), scale);
       // NaN has no part in the maximum: its weight is NaN, and so the sum.
       best = hn::Max(best, hn::IfThenElse(hn::And(hn::Eq(score, score), is_row),
                                           score, minus_inf));
@@ -199,11 +209,19 @@ HWY_INLINE void PushStep(int num_tokens, float* scores, float* max, float* sum,
         hn::IfThenElse(hn::Eq(row_max, minus_inf), hn::Zero(d), row_max);
     Floats total = hn::Zero(d);
     for (int i = v; i < end; i += kTileSums) {
-      const Floats weight = Exp2(hn::Sub(LoadFloats(scores + i), base));
+      const Floats weight =
+          Exp2(hn::MulSub(LoadFloats(scores + i), scale, base));
       total = hn::Add(total, weight);
       StoreFloats(weight, scores + i);
     }
-    StoreFloats(hn::Add(LoadFloats(sum + v), total), sum + v);
+    const Floats old = LoadFloats(sum + v);
+    const Floats both = hn::Add(old, total);
+    // What the addition rounds away: exactly, unless the old sum is the
+    // smaller.
+    const Floats rest = hn::Sub(total, hn::Sub(both, old));
+    float* lost = sum + kMaxSimdLanes + v;
+    StoreFloats(both, sum + v);
+    StoreFloats(hn::Add(LoadFloats(lost), rest), lost);
   }
 }
 

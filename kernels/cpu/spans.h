@@ -13,12 +13,18 @@
 namespace paged {
 
 inline constexpr int kSpanTokens = 1024;
+inline constexpr int kSpanTiles = kSpanTokens / kTileTokens;
 
 // Whether a span of the item ends in front of its tile `tile_idx`, which is not
 // the first.
 inline bool EndsSpan(const WorkItem& item, int tile_idx) {
-  constexpr int kSpanTiles = kSpanTokens / kTileTokens;
   return (tile_idx - item.first_tile) / item.tile_step % kSpanTiles == 0;
+}
+
+// Whether a span of the item ends at all, be it with the item.
+inline bool HasSpanEnd(const WorkItem& item) {
+  return (item.last_tile - 1 - item.first_tile) / item.tile_step + 1 >=
+         kSpanTiles;
 }
 
 // Adds the state of a row's span to that of the spans before it, whose maximum

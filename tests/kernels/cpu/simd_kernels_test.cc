@@ -134,7 +134,7 @@ void ExpectRoundsAsTheSpecification(const SimdElementKernels& kernels) {
     }
   }
   std::vector<Element> to(from.size());
-  kernels.store_row(from.data(), 1.0f, static_cast<int>(from.size()),
+  kernels.store_row(from.data(), 1.0f, 1.0f, static_cast<int>(from.size()),
                     to.data());
   for (std::size_t i = 0; i < from.size(); ++i) {
     const Element exact = FromFloat<Element>(from[i]);
@@ -165,8 +165,8 @@ TEST_F(SimdKernelsTest, RowsOfAnyLengthTouchNothingBehindThem) {
       EXPECT_EQ(loaded[n - 1], 3.0f);
       EXPECT_EQ(loaded[n], -1.0f);
       std::vector<Half> stored(n + 1, Half{0x1234});
-      kernels.f16->store_row(loaded.data(), 2.0f, dim, stored.data());
-      EXPECT_EQ(ToFloat(stored[n - 1]), 6.0f);
+      kernels.f16->store_row(loaded.data(), 0.5f, 3.0f, dim, stored.data());
+      EXPECT_EQ(ToFloat(stored[n - 1]), 18.0f);
       EXPECT_EQ(stored[n].bits, 0x1234);
     }
   }
