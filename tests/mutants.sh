@@ -147,7 +147,7 @@ else
   vectors+=(kernels/cpu/simd_dot_absent.cc)
 fi
 sources=("${common[@]}" "${vectors[@]}")
-tests=("${support[@]}" tests/kernels/cpu/{simd_codes,simd_decode,spans}_test.cc
+tests=("${support[@]}" tests/kernels/cpu/{exactness,simd_codes,simd_decode,spans}_test.cc
   tests/lib/{kv_dtypes,query_tokens,score_meaning,score_rules}_test.cc)
 mutants_begin
 
@@ -157,6 +157,11 @@ mutant "slots do not start again with a block" $f 's/place = {place.logical_bloc
 f=kernels/cpu/simd_tile-inl.h
 mutant "sums keep their old maximum" $f 's/sum\[r \* T + t\] \*= keep;//'
 mutant "padding of a tile has a score" $f 's/scores\[ScoreIndex<R>(r, t)\] = -std::numeric_limits<float>::infinity();/scores[ScoreIndex<R>(r, t)] = 0.0f;/'
+mutant "scores are rounded where they are weighed" $f 's/if (has_large) {/if (true) {/'
+mutant "large scores are not rounded alike" $f 's/if (has_large) {/if (false) {/'
+mutant "small weights are lost" $f 's/StoreFloats(hn::Add(LoadFloats(lost), rest), lost);//'
+f=kernels/cpu/simd_rows-inl.h
+mutant "rows are multiplied by a rounded inverse" $f 's/hn::Div(LoadFloats(from + d), sum)/hn::Mul(LoadFloats(from + d), hn::Div(hn::Set(FloatTag(), 1.0f), sum))/'
 f=kernels/cpu/simd_spans-inl.h
 mutant "values of past spans keep their old maximum" $f 's/hn::MulAdd(LoadFloats(past + i), keep, LoadFloats(values + i))/hn::Add(LoadFloats(past + i), LoadFloats(values + i))/'
 mutant "values of a span are added twice" $f 's/StoreFloats(hn::Zero(d), values + i);//'
@@ -164,6 +169,7 @@ f=kernels/cpu/simd_values-inl.h
 mutant "the last values are lost" $f 's/if (at < tokens.dim) {/if (false) {/g'
 f=kernels/cpu/simd_attend-inl.h
 mutant "a scale of a token's value is lost (vectors)" $f 's/weights\[ScoreIndex<R>(r, t)\] \*= scale;/weights[ScoreIndex<R>(r, t)] *= 1.0f;/'
+mutant "past spans begin with what was there" $f 's/if (HasSpanEnd(item)) scratch.ZeroPastValues();//'
 if grep -qs avx512_bf16 /proc/cpuinfo; then
   f=kernels/cpu/simd_dot-inl.h
   mutant "rows share a query (dot products)" $f 's/r % kRowsOf<R> \* kSegmentDims<R>;/0;/'

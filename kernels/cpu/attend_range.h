@@ -16,6 +16,7 @@
 #include "kernels/core/partition.h"
 #include "kernels/core/visibility.h"
 #include "kernels/cpu/elements.h"
+#include "kernels/cpu/large_score.h"
 #include "kernels/cpu/spans.h"
 
 namespace paged {
@@ -60,31 +61,25 @@ inline float Dot(const float* a, const float* b, int dim) {
   return lanes[0];
 }
 
-// exp2(score * scale - max), where an empty maximum counts as 0, as in
-// WeightOf. The product is not rounded: a score of 8 has half a millionth as
-// its last digit, and a weight would be off by as much. So the maximum, which
-// is rounded, may be a little less than the largest score, whose weight is more
-// than 1 then; where the last digit is more than that, scores mean nothing.
-inline float ScaledWeight(float score, float scale, float max_log2) {
-  const float base = max_log2 == -INFINITY ? 0.0f : max_log2;
-  const float power = std::fma(score, scale, -base);
-  return Exp2(power > 1.0f ? 1.0f : power);
-}
-
 // Takes one tile's scores, which are in base 2 times `scale`, into `state` and
 // turns them into weights. Returns what the values accumulated so far must be
 // multiplied by.
 inline float PushTile(SoftmaxState& state, std::span<float> scores,
                       float scale) {
-  float max = state.max_log2;
+  float tile_max = -INFINITY;
   // fmax skips NaN; the weight of a NaN score is NaN, and so the sum.
-  for (float score : scores) max = std::fmax(max, score * scale);
-  // Nothing has a weight beside infinity, nor has that.
-  if (max == INFINITY) max = NAN;
+  for (float score : scores) tile_max = std::fmax(tile_max, score * scale);
+  if (std::fabs(tile_max) >= kLargeScore && tile_max != -INFINITY) {
+    for (float& score : scores) score *= scale;
+    scale = 1.0f;
+  }
+  const float max = std::fmax(state.max_log2, tile_max);
   const float keep = WeightOf(state.max_log2, max);
+  // As in WeightOf.
+  const float base = max == -INFINITY ? 0.0f : max;
   float sum = state.sum * keep;
   for (float& score : scores) {
-    score = ScaledWeight(score, scale, max);
+    score = Exp2(std::fma(score, scale, -base));
     sum += score;
   }
   state = {max, sum};

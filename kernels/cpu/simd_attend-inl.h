@@ -58,16 +58,6 @@ HWY_NOINLINE void ApplyRules(const StepRules& step, int num_tokens,
   }
 }
 
-// Scales the scores of a chunk.
-template <int R>
-HWY_NOINLINE void ScaleScores(int num_tokens, float scale_log2, float* scores) {
-  const Floats scale = hn::Set(FloatTag(), scale_log2);
-  const int end = (num_tokens + kTileOf<R> - 1) / kTileOf<R> * kTileSums;
-  for (int i = 0; i < end; i += kLanes) {
-    StoreFloats(hn::Mul(LoadFloats(scores + i), scale), scores + i);
-  }
-}
-
 // Takes the values' scales of single tokens into their weights, after these
 // were summed up.
 template <int R>

@@ -148,9 +148,7 @@ HWY_INLINE void StoreFloats(Floats x, Half* to) {
   }
 }
 
-// 2^x, for x of at most 1: 1 at 0, 0 below -125, NaN of NaN. Within 2 ulp. A
-// larger x counts as 1: a score that is rounded apart from the maximum may lie
-// above it, by half of its last digit (ScaledWeight of attend_range.h).
+// 2^x, for x of at most 1: 1 at 0, 0 below -125, NaN of NaN. Within 2 ulp.
 //
 // x = n + f with n an integer and |f| <= 1/2. (2^f - 1) / f is the polynomial
 // that interpolates it at the six Chebyshev nodes of [-1/2, 1/2]; with rounded
@@ -159,7 +157,7 @@ HWY_INLINE Floats Exp2(Floats x) {
   const FloatTag d;
   const hn::RebindToSigned<FloatTag> di;
   const Floats least = hn::Set(d, -125.0f);
-  const Floats clamped = hn::Min(hn::Max(x, least), hn::Set(d, 1.0f));
+  const Floats clamped = hn::Max(x, least);
   // To the nearest integer, which lies in the low bits: they have no place for
   // a fraction.
   const Floats shift = hn::Set(d, 0x1.8p23f);

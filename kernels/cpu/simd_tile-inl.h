@@ -21,6 +21,7 @@
 #include "hwy/highway.h"
 #include "kernels/core/online_softmax.h"
 #include "kernels/core/partition.h"
+#include "kernels/cpu/large_score.h"
 #include "kernels/cpu/simd_ops-inl.h"
 #include "kernels/cpu/simd_scratch.h"
 #include "kernels/cpu/simd_turns-inl.h"
@@ -157,10 +158,6 @@ HWY_NOINLINE void RaiseMaxima(const float* tile_max, float* max, float* sum,
       row_max = std::max(row_max, tile_max[r * T + t]);
     }
     if (!(row_max > max[r * T])) continue;
-    // Nothing has a weight beside infinity, nor has that.
-    if (row_max == std::numeric_limits<float>::infinity()) {
-      row_max = std::numeric_limits<float>::quiet_NaN();
-    }
     const float keep = WeightOf(max[r * T], row_max);
     for (int t = 0; t < T; ++t) {
       max[r * T + t] = row_max;
@@ -174,20 +171,31 @@ HWY_NOINLINE void RaiseMaxima(const float* tile_max, float* max, float* sum,
   }
 }
 
+// Scales the scores of a chunk.
+template <int R>
+HWY_NOINLINE void ScaleScores(int num_tokens, float scale_log2, float* scores) {
+  const Floats scale = hn::Set(FloatTag(), scale_log2);
+  const int end = (num_tokens + kTileOf<R> - 1) / kTileOf<R> * kTileSums;
+  for (int i = 0; i < end; i += kLanes) {
+    StoreFloats(hn::Mul(LoadFloats(scores + i), scale), scores + i);
+  }
+}
+
 // Turns scores, which are in base 2 times `scale_log2`, into weights, in place,
 // and takes them into `max` and `sum`. As PushTile of attend_range.h: the
-// product is rounded for the maximum, and not for the weight (without FMA it is
-// there as well).
+// product is rounded for the maximum, and not for the weight (without FMA, and
+// of scores from kLargeScore on, it is there as well).
 template <int R>
 HWY_INLINE void PushStep(int num_tokens, float scale_log2, float* scores,
                          float* max, float* sum, float* values,
                          int value_stride) {
   const FloatTag d;
-  const Floats scale = hn::Set(d, scale_log2);
+  Floats scale = hn::Set(d, scale_log2);
   const Floats minus_inf = hn::Set(d, -std::numeric_limits<float>::infinity());
   const int end = (num_tokens + kTileOf<R> - 1) / kTileOf<R> * kTileSums;
   HWY_ALIGN float tile_max[kTileSums];
   bool grows = false;
+  bool has_large = false;
   for (int v = 0; v < kTileSums; v += kLanes) {
     Floats best = minus_inf;
     const auto is_row = hn::FirstN(
@@ -200,6 +208,13 @@ HWY_INLINE void PushStep(int num_tokens, float scale_log2, float* scores,
     }
     StoreFloats(best, tile_max + v);
     grows |= !hn::AllFalse(d, hn::Gt(best, LoadFloats(max + v)));
+    has_large |=
+        !hn::AllFalse(d, hn::And(hn::Ge(hn::Abs(best), hn::Set(d, kLargeScore)),
+                                 hn::Ne(best, minus_inf)));
+  }
+  if (has_large) {
+    ScaleScores<R>(num_tokens, scale_log2, scores);
+    scale = hn::Set(d, 1.0f);
   }
   if (grows) RaiseMaxima<R>(tile_max, max, sum, values, value_stride);
   for (int v = 0; v < kTileSums; v += kLanes) {
