@@ -18,7 +18,7 @@ PAGED_HD constexpr uint64_t Mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// A multiple of 2^-8 in [-2, 2): exact in every 16-bit type.
+// A multiple of 2^-8 in [-2, 2): exact in fp16, rounded in bf16.
 PAGED_HD constexpr float HashUniform(uint32_t seed, int64_t index) {
   const uint64_t bits =
       Mix((static_cast<uint64_t>(seed) << 40) ^ static_cast<uint64_t>(index));

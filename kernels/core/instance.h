@@ -119,7 +119,8 @@ struct InstanceConfig {
 // Every shape that some instance has.
 inline constexpr std::array kInstanceShapes = {
     InstanceShape{4, 2}, InstanceShape{4, 3}, InstanceShape{8, 2},
-    InstanceShape{8, 3}, InstanceShape{4, 1}, InstanceShape{2, 3}};
+    InstanceShape{8, 3}, InstanceShape{2, 2}, InstanceShape{4, 1},
+    InstanceShape{2, 3}};
 
 namespace instance_list {
 
@@ -134,7 +135,11 @@ inline constexpr InstanceShape kAll[] = {{4, 2}, {4, 3}, {8, 2}, {8, 3}};
 inline constexpr InstanceShape kFew[] = {{4, 2}, {8, 2}};
 // Two CTAs on an SM, where rings are padded and registers would let a third in.
 inline constexpr InstanceShape kPadded[] = {{4, 3}, {8, 2}};
-// The same, of up to eight rows, of all of which a third would fit.
+// Of byte elements, six small CTAs on an SM as well, whose starts and ends
+// overlap.
+inline constexpr InstanceShape kSmall[] = {
+    {4, 2}, {4, 3}, {8, 2}, {8, 3}, {2, 2}};
+// Two on an SM, of up to eight rows, of all of which a third would fit.
 inline constexpr InstanceShape kDeep[] = {{4, 3}, {8, 2}, {8, 3}};
 // A ring of eight warps would not fit.
 inline constexpr InstanceShape kLarge[] = {{4, 2}, {4, 3}};
@@ -163,7 +168,7 @@ constexpr void VisitOf16Bits(ElementKind element, const Visit& visit) {
   VisitShapes(narrow, {512, 512}, kHuge, visit);
   const Family narrow_general = {element, InstanceKind::kGeneral, kNarrowRows};
   VisitShapes(narrow_general, {64, 64}, kFew, visit);
-  VisitShapes(narrow_general, {128, 128}, kPadded, visit);
+  VisitShapes(narrow_general, {128, 128}, kDeep, visit);
   VisitShapes(narrow_general, {512, 512}, kHuge, visit);
   const Family plain = {element, InstanceKind::kPlain, kMmaRows};
   VisitShapes(plain, {64, 64}, kFew, visit);
@@ -194,7 +199,7 @@ constexpr void VisitOf8Bits(ElementKind element, const Visit& visit) {
     VisitShapes(narrow, {64, 64}, kFew, visit);
     VisitShapes(plain, {64, 64}, kFew, visit);
   }
-  VisitShapes(narrow, {128, 128}, kAll, visit);
+  VisitShapes(narrow, {128, 128}, kSmall, visit);
   VisitShapes(narrow_general, {128, 128}, kPadded, visit);
   VisitShapes(narrow_general, {512, 512}, kHuge, visit);
   // {4, 2} spills where three CTAs are to fit an SM.

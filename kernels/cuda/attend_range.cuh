@@ -94,6 +94,14 @@ class WarpRange {
  private:
   using Tile = typename KvRing<V>::Tile;
 
+  // Whether rows are as long as the instance's: then no product looks for their
+  // end, and all of a tile's lie side by side. Long rows of bytes lack the
+  // registers.
+  static __device__ __forceinline__ bool IsFull(int dim, int own_dim) {
+    if (!V::kIsGeneral) return true;
+    return !(V::kHasByteElements && V::kKeyDim > 128) && dim == own_dim;
+  }
+
   // Whether keys, or values, have scales of single tokens.
   __device__ __forceinline__ bool HasScales(const KvScales& scales) const {
     return V::kIsGeneral && V::kHasByteElements && AreByToken(scales);
@@ -101,7 +109,11 @@ class WarpRange {
 
   __device__ __forceinline__ void Score(const Tile& tile,
                                         Scores (&scores)[kGroups]) {
-    Math::Score(query_, tile.keys, p_.key_dim, scores);
+    if (IsFull(p_.key_dim, V::kKeyDim)) {
+      Math::Score(query_, tile.keys, V::kKeyDim, scores);
+    } else {
+      Math::Score(query_, tile.keys, p_.key_dim, scores);
+    }
 #pragma unroll
     for (int g = 0; g < kGroups; ++g) {
       Scale<Layout>(scales_[g], scores[g]);
@@ -133,7 +145,11 @@ class WarpRange {
         Weigh<Layout, Element>(scores[g], rows_[g], weights[g]);
       }
     }
-    Math::AddValues(weights, tile.values, p_.value_dim, values_);
+    if (IsFull(p_.value_dim, V::kValueDim)) {
+      Math::AddValues(weights, tile.values, V::kValueDim, values_);
+    } else {
+      Math::AddValues(weights, tile.values, p_.value_dim, values_);
+    }
   }
 
   const DecodeParams& p_;

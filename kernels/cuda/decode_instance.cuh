@@ -29,8 +29,8 @@ struct TileLayout {
   // divide.
   static constexpr int kWholeRows = std::max(1, 32 / kChunks);
   static constexpr int kLanesPerRow =
-      kChunks <= 32 && kTileTokens % kWholeRows == 0 &&
-              kTileTokens / kWholeRows <= (kChunks + 3) / 4 * kTileTokens / 8
+      kChunks <= 32 && (kTileTokens + kWholeRows - 1) / kWholeRows <=
+                           (kChunks + 3) / 4 * kTileTokens / 8
           ? kChunks
           : 4;
   static constexpr int kRowsPerCopy = 32 / kLanesPerRow;

@@ -5,8 +5,9 @@
 // stages in flight or in use; no other warp reads its ring, so no barrier is
 // ever needed.
 //
-// Block ids are looked up 32 tiles ahead, one per lane, which takes the block
-// table out of the chain of dependent loads.
+// Block ids are looked up ahead, 32 tiles or, where each token has its own,
+// two: one per lane, which takes the block table out of the chain of dependent
+// loads.
 #ifndef PAGED_KERNELS_CUDA_KV_RING_CUH_
 #define PAGED_KERNELS_CUDA_KV_RING_CUH_
 
@@ -44,13 +45,15 @@ class KvRing {
         tile_step_(V::kWarps * item.tile_step),
         tiles_per_block_(
             p.block_size % kTileTokens == 0 ? p.block_size / kTileTokens : 0),
+        tiles_ahead_(tiles_per_block_ == 0 ? 32 / kTileTokens : 32),
         lane_(static_cast<int>(threadIdx.x) % 32),
         ring_(SharedAddress(shared) +
               threadIdx.x / 32 * (V::kStages * V::kStageBytes)),
-        has_whole_tiles_(tiles_per_block_ != 0 && copies_.has_vectors()) {
+        has_whole_rows_(copies_.has_vectors() &&
+                        (kScatters || tiles_per_block_ != 0)) {
     if constexpr (V::kIsGeneral) ZeroPadding();
-    block_ids_ = LookUp(lane_);
-    next_block_ids_ = LookUp(32 + lane_);
+    block_ids_ = LookUp(0);
+    next_block_ids_ = LookUp(tiles_ahead_);
   }
 
   // Whether the warp has a stage to wait for.
@@ -71,22 +74,24 @@ class KvRing {
       if (!IsInRange(issued_ + t)) break;
       const uint32_t place =
           ring_ + stage_ * V::kStageBytes + t * V::kTileBytes;
-      const int block = __shfl_sync(kAllLanes, block_ids_, issued_ % 32 + t);
+      const int block = BlockAhead(issued_ + t);
       const int tile = InSequence(TileAt(issued_ + t));
-      if (has_whole_tiles_ && IsAllVisible(tile)) {
+      if (!has_whole_rows_ || !IsAllVisible(tile)) {
+        copies_.IssueVisible(place, tile, block);
+      } else if (tiles_per_block_ != 0) {
         const int first_slot =
             (tile - BlockOf(tile) * tiles_per_block_) * kTileTokens;
         copies_.IssueWhole(place, block, first_slot);
-      } else {
-        copies_.IssueVisible(place, tile, tiles_per_block_ == 0 ? -1 : block);
+      } else if constexpr (kScatters) {
+        copies_.IssueScattered(place, tile, block);
       }
     }
     CommitCopies();  // an empty group keeps the count of groups in step
     issued_ += kTiles;
     stage_ = stage_ + 1 == V::kStages ? 0 : stage_ + 1;
-    if (issued_ % 32 == 0) {
+    if (issued_ % tiles_ahead_ == 0) {
       block_ids_ = next_block_ids_;
-      next_block_ids_ = LookUp(issued_ + 32 + lane_);
+      next_block_ids_ = LookUp(issued_ + tiles_ahead_);
     }
   }
 
@@ -115,6 +120,8 @@ class KvRing {
 
  private:
   static constexpr int kTiles = V::kTilesPerStage;
+  // Rules leave no registers for IssueScattered.
+  static constexpr bool kScatters = !V::kIsGeneral;
 
   // What the products read of a row past its end is 0 in the query, and must
   // not be NaN here.
@@ -150,13 +157,29 @@ class KvRing {
     return begin <= item_.context_len - kTileTokens;
   }
 
-  // Its block, where a block holds whole tiles. The capacity bounds it, not
-  // the context, so that the first look-up need not wait for the length; what
-  // lies past the context is loaded and never used.
-  __device__ __forceinline__ int LookUp(int count) const {
-    const int tile = InSequence(TileAt(count));
-    if (tiles_per_block_ == 0 || tile >= NumTiles(p_.max_context_len)) return 0;
-    return __ldg(table_ + BlockOf(tile));
+  // The blocks of the warp's next tiles from the `first`-th on: a lane has that
+  // of a tile, or of one token of a tile where each has its own. The capacity
+  // bounds them, not the context, so that the first look-up need not wait for
+  // the length; what lies past the context is loaded and never used.
+  __device__ __forceinline__ int LookUp(int first) const {
+    const bool by_tile = tiles_per_block_ != 0;
+    const int tile =
+        InSequence(TileAt(first + (by_tile ? lane_ : lane_ / kTileTokens)));
+    if (tile >= NumTiles(p_.max_context_len)) return 0;
+    if (by_tile) return __ldg(table_ + BlockOf(tile));
+    const int token = tile * kTileTokens + lane_ % kTileTokens;
+    return token < p_.max_context_len
+               ? __ldg(table_ + PlaceOf(token, p_.block_size).logical_block)
+               : 0;
+  }
+
+  // Of what was looked up: the block of the warp's `count`-th tile or, where
+  // each token has its own, in lanes l and l + 16 that of the tile's token l.
+  __device__ __forceinline__ int BlockAhead(int count) const {
+    const int place = tiles_per_block_ != 0
+                          ? count % 32
+                          : count % 2 * kTileTokens + lane_ % kTileTokens;
+    return __shfl_sync(kAllLanes, block_ids_, place);
   }
 
   __device__ __forceinline__ int BlockOf(int tile) const {
@@ -170,10 +193,11 @@ class KvRing {
   int first_tile_;  // of this warp
   int tile_step_;
   int tiles_per_block_;  // 0 when tiles straddle blocks
+  int tiles_ahead_;      // whose blocks the lanes hold
   int lane_;
   uint32_t ring_;
-  bool has_whole_tiles_;  // in one block, with rows of whole pieces
-  int block_ids_;         // of tile 32 n + lane of this warp
+  bool has_whole_rows_;  // of pieces of 16 bytes, which it can copy whole
+  int block_ids_;        // LookUp's, and those after them
   int next_block_ids_;
   int issued_ = 0;  // tiles, those past the range included
   int stage_ = 0;   // that the next tile goes to

@@ -54,6 +54,9 @@ class LaneRules {
         rows_[g][half] = RowRulesOf(p, item, kv_head, item.first_row + row);
       }
     }
+    changes_scores_ = p.rules.soft_cap_log2 != 0.0f ||
+                      p.rules.alibi_slopes != nullptr ||
+                      p.rules.bias != nullptr;
     const RowRules lower = RowRulesOf(p, item, kv_head, item.first_row);
     const RowRules upper = RowRulesOf(p, item, kv_head, item.first_row + last);
     seen_begin_ = upper.visible.begin;
@@ -64,8 +67,20 @@ class LaneRules {
   // by rule, as each is on or off for all of them.
   __device__ __forceinline__ void Apply(int tile, int group,
                                         Scores<Layout>& scores) const {
-    const ScoreRules& rules = p_.rules;
     const int begin = tile * kTileTokens;
+    if (changes_scores_) Change(begin, group, scores);
+    if (begin < seen_begin_ || begin + kTileTokens > seen_end_) {
+      ForEach(begin, group, scores,
+              [](const RowRules& row, int position, float score) {
+                return Sees(row, position) ? score : -INFINITY;
+              });
+    }
+  }
+
+ private:
+  __device__ __forceinline__ void Change(int begin, int group,
+                                         Scores<Layout>& scores) const {
+    const ScoreRules& rules = p_.rules;
     if (rules.soft_cap_log2 != 0.0f) {
       ForEach(begin, group, scores, [&](const RowRules&, int, float score) {
         return Capped(score, rules.soft_cap_log2);
@@ -86,15 +101,8 @@ class LaneRules {
                                            : score;
               });
     }
-    if (begin < seen_begin_ || begin + kTileTokens > seen_end_) {
-      ForEach(begin, group, scores,
-              [](const RowRules& row, int position, float score) {
-                return Sees(row, position) ? score : -INFINITY;
-              });
-    }
   }
 
- private:
   template <typename Rule>
   __device__ __forceinline__ void ForEach(int begin, int group,
                                           Scores<Layout>& scores,
@@ -112,6 +120,7 @@ class LaneRules {
 
   const DecodeParams& p_;
   RowRules rows_[kGroups][2];
+  bool changes_scores_;
   int seen_begin_;  // of what all rows see
   int seen_end_;
 };

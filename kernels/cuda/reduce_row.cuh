@@ -72,8 +72,9 @@ __device__ __forceinline__ void ReduceRow(const DecodeParams& p,
   const int64_t split_stride =
       int64_t{p.num_kv_heads} * p.rows_per_item * p.value_dim;
 
-  float max = -INFINITY;
-  for (int split = lane; split < parts.count; split += 32) {
+  const SoftmaxState first_state = StateOf(p, first_row, lane, parts.count);
+  float max = first_state.max_log2;
+  for (int split = lane + 32; split < parts.count; split += 32) {
     max = fmaxf(max, StateOf(p, first_row, split, parts.count).max_log2);
   }
 #pragma unroll
@@ -89,7 +90,8 @@ __device__ __forceinline__ void ReduceRow(const DecodeParams& p,
     float4 sum = {0.0f, 0.0f, 0.0f, 0.0f};
     for (int batch = 0; batch < parts.count; batch += 32) {
       const SoftmaxState state =
-          StateOf(p, first_row, batch + lane, parts.count);
+          batch == 0 ? first_state
+                     : StateOf(p, first_row, batch + lane, parts.count);
       const float weight = WeightOf(state.max_log2, max);
       for (int first = 0; first < min(32, parts.count - batch);
            first += kSplitsAtOnce) {

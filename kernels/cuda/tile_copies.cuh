@@ -43,22 +43,29 @@ class TileCopies {
     IssueScales(place, block, first_slot + lane_ % kTileTokens, true);
   }
 
-  // Any tile. Rows that nobody sees become zeros: nothing is read for them,
-  // neither from the table nor from the pool. `tile_block` is the tile's, or -1
-  // where it may have several.
+  // A tile of 16 visible tokens in several blocks: lanes l and l + 16 have that
+  // of token l of the tile.
+  __device__ __forceinline__ void IssueScattered(uint32_t place, int tile,
+                                                 int block) const {
+    const int slot =
+        PlaceOf(tile * kTileTokens + lane_ % kTileTokens, p_.block_size).slot;
+    // Of the token's key, or of its value.
+    const int64_t offset =
+        OffsetOf(lane_ < kTileTokens ? p_.key : p_.value, block, slot, 0);
+    IssueRowsAt<Keys>(place, HeadOf(p_.key), offset, 0, p_.key_dim);
+    IssueRowsAt<Values>(place + Keys::kTileBytes, HeadOf(p_.value), offset,
+                        kTileTokens, p_.value_dim);
+    IssueScales(place, block, slot, true);
+  }
+
+  // Any tile, with the block of the tile, or in lanes l and l + 16 that of its
+  // token l. Rows that nobody sees become zeros: nothing is read for them.
   __device__ __forceinline__ void IssueVisible(uint32_t target, int tile,
-                                               int tile_block) const {
+                                               int block) const {
     // Lane l and lane l + 16 find token l of the tile.
     const int token = tile * kTileTokens + lane_ % kTileTokens;
     const bool is_visible = IsVisible(token);
     const SlotPlace place = PlaceOf(token, p_.block_size);
-    int block = tile_block;
-    if (block < 0) {
-      block = is_visible ? __ldg(p_.block_tables +
-                                 item_.table_row * p_.block_table_stride +
-                                 place.logical_block)
-                         : 0;
-    }
     IssueVisibleRows<Keys>(target, HeadOf(p_.key), p_.key, block, place.slot,
                            tile, V::kIsGeneral ? p_.key_dim : V::kKeyDim);
     IssueVisibleRows<Values>(target + Keys::kTileBytes, HeadOf(p_.value),
@@ -91,28 +98,58 @@ class TileCopies {
     return position < item_.context_len;
   }
 
+  // Rows that lie side by side, from `first_slot` of the block on.
   template <typename Layout>
   __device__ __forceinline__ void IssueRows(uint32_t target,
                                             const Storage* head,
                                             const KvView& view, int block,
                                             int first_slot, int dim) const {
+    const Storage* next =
+        head +
+        OffsetOf(view, block, first_slot + lane_ / Layout::kLanesPerRow, 0);
+    IssueAllRows<Layout>(target, dim, [&](int) {
+      const Storage* row = next;
+      next += Layout::kRowsPerCopy * view.slot_stride;
+      return row;
+    });
+  }
+
+  // Rows whose offsets the lanes from `first_lane` on have.
+  template <typename Layout>
+  __device__ __forceinline__ void IssueRowsAt(uint32_t target,
+                                              const Storage* head,
+                                              int64_t offset, int first_lane,
+                                              int dim) const {
+    IssueAllRows<Layout>(target, dim, [&](int row) {
+      return head +
+             __shfl_sync(kAllLanes, offset, first_lane + row % kTileTokens);
+    });
+  }
+
+  // All lanes ask `source` for the rows of each copy, from the first on, and
+  // copy their chunks of them.
+  template <typename Layout, typename Source>
+  __device__ __forceinline__ void IssueAllRows(uint32_t target, int dim,
+                                               Source source) const {
+    constexpr bool kDividesTile = kTileTokens % Layout::kRowsPerCopy == 0;
     const int row = lane_ / Layout::kLanesPerRow;
     const int chunk = lane_ % Layout::kLanesPerRow;
     const int num_chunks =
         V::kIsGeneral ? dim / Layout::kChunkElements : Layout::kChunks;
     const uint32_t first = target + Layout::Offset(row, chunk);
-    const Storage* source = head + OffsetOf(view, block, first_slot + row, 0) +
-                            chunk * Layout::kChunkElements;
 #pragma unroll
     for (int r = 0; r < kTileTokens; r += Layout::kRowsPerCopy) {
+      const Storage* line = source(r + row) + chunk * Layout::kChunkElements;
 #pragma unroll
       for (int c = 0; c < Layout::kChunks; c += Layout::kLanesPerRow) {
-        if (row < Layout::kRowsPerCopy && chunk + c < num_chunks) {
-          CopyAsync16(Layout::Move(first, r, c),
-                      source + c * Layout::kChunkElements);
+        if (row < Layout::kRowsPerCopy && chunk + c < num_chunks &&
+            (kDividesTile || r + row < kTileTokens)) {
+          CopyAsync16(kDividesTile
+                          ? Layout::Move(first, r, c)
+                          : target + Layout::Offset(r + row, chunk + c),
+                      line + c * Layout::kChunkElements);
         }
       }
-      source += Layout::kRowsPerCopy * view.slot_stride;
     }
   }
 
@@ -128,7 +165,7 @@ class TileCopies {
       const int row = r + lane_ / Layout::kLanesPerRow;
       const int row_block = __shfl_sync(kAllLanes, block, row);
       const int row_slot = __shfl_sync(kAllLanes, slot, row);
-      if (row - r >= Layout::kRowsPerCopy) continue;
+      if (row - r >= Layout::kRowsPerCopy || row >= kTileTokens) continue;
       const bool is_visible = IsVisible(tile * kTileTokens + row);
       const Storage* source =
           head + (is_visible ? OffsetOf(view, row_block, row_slot, 0) : 0);

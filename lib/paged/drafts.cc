@@ -47,8 +47,9 @@ DecidedBy DeciderOf(const DecodeOptions& options) {
 // Twice the rows on an item earn their registers where each row tile would read
 // from the memory again; from the L2 it costs less (H200, 60 MB of L2: 32 x
 // 4096 with 1 kv head of 32 q heads, 67 MB: 25.7 us in 2 row tiles, 32.3 in
-// one; 16 x 32768 with 8 query tokens, 2.1 GB: 707 and 492).
-constexpr int64_t kMinWideBytesPerL2 = 4;
+// one; 1 x 32768 with 8 query tokens, 134 MB: 49 and 47, with 16 73 and 64; 16
+// x 32768 with 8, 2.1 GB: 707 and 492).
+constexpr int64_t kMinWideBytesPerL2 = 2;
 
 void AddDraftsOf(const InstanceClass& of, const DecodePlan& seed,
                  const DeviceProfile& profile, const DecodeOptions& options,

@@ -71,10 +71,10 @@ TEST(InstanceClassesTest, EachShapeHasAnInstance) {
   EXPECT_EQ(name_of(kF16, kF16, 128, 0, 9), "fp16_d128_general_r16");
 }
 
-// Of 2 GB, no second row tile is to read them again.
+// Of 134 MB and more, no second row tile is to read them again.
 TEST(InstanceClassesTest, ManyRowsOfLargeCachesShareTheirTiles) {
-  const auto rows_of = [](int num_seqs, int q_len) {
-    DecodeShape shape = ShapeOf({num_seqs, 8, 4, 32768});
+  const auto rows_of = [](int num_seqs, int q_len, int context_len = 32768) {
+    DecodeShape shape = ShapeOf({num_seqs, 8, 4, context_len});
     shape.q_len = q_len;
     return MakePlan(ValidateShape(shape).value(), H200Profile(), {})
         .value()
@@ -82,7 +82,8 @@ TEST(InstanceClassesTest, ManyRowsOfLargeCachesShareTheirTiles) {
   };
   EXPECT_EQ(rows_of(16, 4), 16);
   EXPECT_EQ(rows_of(16, 8), 32);
-  EXPECT_EQ(rows_of(1, 8), 16);
+  EXPECT_EQ(rows_of(1, 8), 32);
+  EXPECT_EQ(rows_of(1, 8, 16384), 16);
 }
 
 TEST(InstanceClassesTest, AForcedInstanceIsTakenOrRefused) {

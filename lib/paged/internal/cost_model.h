@@ -88,7 +88,8 @@ class PlanPricer {
     double bytes_per_tile = 0;
     double launch_us = 0;  // of a wave that starts when all is quiet
     double row_split_us = 0;
-    double floor_us = 0;  // of one wave that reads all bytes
+    double last_cta_us = 0;  // beyond what every last CTA takes
+    double floor_us = 0;     // of one wave that reads all bytes
     // By CTAs at once, as far as they go; 0: not computed yet.
     std::array<double, 8> knees = {};
   };

@@ -29,7 +29,7 @@ struct InstanceClass {
 using InstanceClasses = std::array<InstanceClass, 2>;
 
 // The most that are in one class.
-inline constexpr std::size_t kMaxClassMembers = 4;
+inline constexpr std::size_t kMaxClassMembers = 5;
 
 // The classes to weigh for a shape: of all that could serve it, the one that
 // does it at the least cost; and where more rows share tokens than one of its
