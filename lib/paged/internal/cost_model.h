@@ -102,6 +102,7 @@ class PlanPricer {
   double UsOf(double bytes) const { return bytes * us_per_byte_; }
   double LaunchUs(bool starts_early, double waves) const;
   double ReductionUs(Choice choice, std::size_t partial_bytes) const;
+  double PartialTileUs(const DecodePlan& plan) const;
   double TotalUs(const DecodePlan& plan, double gather_us) const;
 
   const DeviceProfile* profile_;
