@@ -88,6 +88,7 @@ break_kernels() {
   mutant "masked scores count" $f 's/return Sees(row, position) ? score : -INFINITY;/return score;/'
   mutant "the beginning of what is seen is not masked" $f 's/begin < seen_begin_ || begin + kTileTokens/begin + kTileTokens/'
   mutant "a cap is not applied" $f 's/if (rules.soft_cap_log2 != 0.0f) {/if (false) {/'
+  mutant "a bias alone is not applied" $f 's/^ *p.rules.bias != nullptr;/false;/'
   f=kernels/cuda/reduce_row.cuh
   mutant "partials are added without weights" $f 's/AddWeighted(weight, sums\[i\]/AddWeighted(1.0f, sums[i]/'
   mutant "splits past the first eight are lost" $f 's/first < min(32, parts.count - batch)/first < min(kSplitsAtOnce, parts.count - batch)/'
@@ -105,7 +106,11 @@ break_kernels() {
   mutant "hidden tokens are read" $f 's/return Sees(item_.visible, position);/return true;/'
   mutant "tokens past the context are read" $f 's/return position < item_.context_len;/return true;/'
   mutant "tiles begin at slot 0" $f 's/OffsetOf(view, block, first_slot + /OffsetOf(view, block, /'
+  mutant "small blocks: values have the offsets of keys" $f 's/lane_ < kTileTokens ? p_.key : p_.value/p_.key/'
   mutant "the second half of a chunk is lost" $f 's/elements >= 16 ? 8 : 0/0/'
+  f=kernels/cuda/kv_ring.cuh
+  mutant "small blocks: every other tile has the blocks of the one before" $f 's/count % 2 \* kTileTokens + lane_ % kTileTokens/lane_ % kTileTokens/'
+  mutant "small blocks: ids are looked up once in 32 tiles" $f 's/issued_ % tiles_ahead_ == 0/issued_ % 32 == 0/'
   f=kernels/cuda/core_range.cuh
   mutant "sums keep their old maximum (CUDA cores)" $f 's/states_\[r\].sum \* keeps\[r\] + weights\[r\]/states_[r].sum + weights[r]/'
   mutant "both halves of a warp have the same rows (CUDA cores)" $f 's/first_row_(lane_ \/ kTileTokens \* kLaneRows)/first_row_(0)/'
