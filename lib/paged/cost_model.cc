@@ -36,6 +36,10 @@ int MergeRounds(const DecodePlan& plan) {
   return CeilDiv(plan.rows_per_item, std::max(1, plan.instance.warps)) - 1;
 }
 
+uint32_t TilesPerCta(uint32_t sequence_tiles, int num_splits) {
+  return CeilDiv(sequence_tiles, static_cast<uint32_t>(num_splits));
+}
+
 uint32_t TilesRead(const DecodeShape& shape, int context_len) {
   return static_cast<uint32_t>(NumTiles(TokensRead(shape, context_len)));
 }
@@ -131,8 +135,7 @@ double PlanPricer::KneeOf(const DecodePlan& plan, int64_t ctas_at_once) {
 // 3 splits of two rounds, 5.3 and 5.4 in 4 and 6 of one).
 double PlanPricer::BytesPerCta(uint32_t sequence_tiles, int num_splits) const {
   constexpr double kCostOfIdleWarps = 0.75;
-  const uint32_t tiles =
-      CeilDiv(sequence_tiles, static_cast<uint32_t>(num_splits));
+  const uint32_t tiles = TilesPerCta(sequence_tiles, num_splits);
   double tiles_worth = tiles;
   if (const uint32_t round = shared_.tiles_per_round; round > 0) {
     const uint32_t idle = CeilDiv(tiles, round) * round - tiles;
@@ -160,13 +163,28 @@ double PlanPricer::BytesOfBusiestUnit(const DecodePlan& plan) {
           (last == 0 ? 0 : static_cast<double>(last) * KneeOf(plan, last)));
 }
 
+// A tile that is not whole is copied row by row, and a tile before it waits for
+// that (H200, 4 and 8 splits of 8 warps, which have two tiles a warp and one: 1
+// x 1024 with 8 kv heads of 4 q heads 5.5 and 5.7 us, 1 x 1000 with 8 of 3 6.5
+// and 6.0).
+double PlanPricer::PartialTileUs(const DecodePlan& plan) const {
+  constexpr double kUsPerPartialTile = 0.3;
+  const bool is_partial = plan.shape.expected_context_len % kTileTokens != 0;
+  const uint32_t round = shared_.tiles_per_round;
+  return is_partial && round > 0 &&
+                 TilesPerCta(shared_.expected_tiles, plan.num_splits) > round
+             ? kUsPerPartialTile
+             : 0;
+}
+
 void PlanPricer::SetGather(const DecodePlan& plan) {
   if (plan.partition == partition_ && plan.num_splits == num_splits_) return;
   SharedOf(plan);
   partition_ = plan.partition;
   num_splits_ = plan.num_splits;
   gather_ = {.memory = shared_.memory_bytes * RereadsOf(plan, *profile_),
-             .busiest_unit = BytesOfBusiestUnit(plan)};
+             .busiest_unit = BytesOfBusiestUnit(plan),
+             .partial_tile_us = PartialTileUs(plan)};
   // The longest sequence of a ragged batch ends alone.
   if (plan.shape.lengths == LengthSpread::kRagged &&
       plan.partition != Partition::kChunks) {
@@ -195,22 +213,9 @@ double PlanPricer::ReductionUs(Choice choice, std::size_t partial_bytes) const {
          2 * UsOf(static_cast<double>(partial_bytes));
 }
 
-// A tile that is not whole is copied row by row, and a tile before it waits for
-// that (H200, 8 kv heads of 3 q heads, 4 and 8 splits of 8 warps, which have two
-// tiles a warp and one: 1 x 1024 5.5 and 5.7 us, 1 x 1000 6.5 and 6.0).
-double PlanPricer::PartialTileUs(const DecodePlan& plan) const {
-  constexpr double kUsPerPartialTile = 0.3;
-  if (plan.shape.expected_context_len % kTileTokens == 0) return 0;
-  const uint32_t tiles = CeilDiv(shared_.expected_tiles,
-                                 static_cast<uint32_t>(plan.num_splits));
-  return shared_.tiles_per_round > 0 && tiles > shared_.tiles_per_round
-             ? kUsPerPartialTile
-             : 0;
-}
-
 double PlanPricer::TotalUs(const DecodePlan& plan, double gather_us) const {
   return LaunchUs(plan.starts_early, plan.waves) + gather_us +
-         PartialTileUs(plan) +
+         gather_.partial_tile_us +
          ReductionUs({plan.partition, plan.num_splits, plan.reduction},
                      plan.workspace_bytes - plan.control_bytes);
 }
