@@ -15,18 +15,16 @@ namespace paged::benchmarks {
 
 namespace {
 
-// An element of a pool of this kind as it is stored there: HashUniform has a
-// digit more than bf16.
-double StoredAt(ElementKind kind, uint32_t seed, int64_t index) {
-  const float x = HashElement(kind, seed, index);
+// x as it is stored where elements are of this kind: HashUniform has a digit
+// more than bf16.
+double Stored(ElementKind kind, float x) {
   return kind == ElementKind::kBF16 ? double{ToFloat(FromFloat<BFloat16>(x))}
                                     : double{x};
 }
 
-double StoredQueryAt(DType dtype, int64_t index) {
-  const float x = QueryAt(dtype, index);
-  return dtype == DType::kBF16 ? double{ToFloat(FromFloat<BFloat16>(x))}
-                               : double{x};
+// An element of a pool.
+double StoredAt(ElementKind kind, uint32_t seed, int64_t index) {
+  return Stored(kind, HashElement(kind, seed, index));
 }
 
 // A row of set 0: q head of a query token of a sequence.
@@ -56,7 +54,8 @@ struct RowOf {
   }
   bool Sees(int t) const;
   double Scale(uint32_t seed, int t) const;
-  double Score(int t) const;
+  std::vector<double> Query() const;
+  double Score(const std::vector<double>& query, int t) const;
 };
 
 bool RowOf::Sees(int t) const {
@@ -86,16 +85,24 @@ double RowOf::Scale(uint32_t seed, int t) const {
   return 1;
 }
 
+std::vector<double> RowOf::Query() const {
+  const DType dtype = shape.query_dtype();
+  std::vector<double> query;
+  for (int d = 0; d < shape.head_dim; ++d) {
+    query.push_back(Stored(internal::KindOf(dtype),
+                           QueryAt(dtype, index() * shape.head_dim + d)));
+  }
+  return query;
+}
+
 // Before the softmax.
-double RowOf::Score(int t) const {
+double RowOf::Score(const std::vector<double>& query, int t) const {
   const BenchRules& rules = shape.rules;
   const ElementKind element = internal::KindOf(shape.dtype);
-  const int64_t query = index() * shape.head_dim;
   const int64_t key = HeadAt(t) * shape.head_dim;
   double dot = 0;
   for (int d = 0; d < shape.head_dim; ++d) {
-    dot += StoredQueryAt(shape.query_dtype(), query + d) *
-           StoredAt(element, kKeySeed, key + d);
+    dot += query[static_cast<size_t>(d)] * StoredAt(element, kKeySeed, key + d);
   }
   double score = dot * Scale(kKeySeed, t);
   score *=
@@ -115,9 +122,10 @@ SampleRow ComputeSample(const BenchShape& shape, const BenchTables& tables,
   SampleRow sample = {.row = row.index(),
                       .output = std::vector<double>(static_cast<size_t>(dim)),
                       .lse = -std::numeric_limits<double>::infinity()};
+  const std::vector<double> query = row.Query();
   std::vector<std::pair<int, double>> scores;  // of the tokens that it sees
   for (int t = 0; t < shape.context_lens[static_cast<size_t>(seq)]; ++t) {
-    if (row.Sees(t)) scores.emplace_back(t, row.Score(t));
+    if (row.Sees(t)) scores.emplace_back(t, row.Score(query, t));
   }
   if (scores.empty()) return sample;
   const double sink = shape.rules.has_sink_logits

@@ -9,6 +9,7 @@
 #include "paged/internal/lower.h"
 
 namespace paged::benchmarks {
+
 CpuProblem::CpuProblem(const BenchShape& shape, BlockLayout layout,
                        int64_t rotate_bytes)
     : shape_(shape),
