@@ -142,7 +142,9 @@ absl::Status CudaProblem::EnqueueDecode(const PlannedDecode& decode, int set) {
 
 absl::StatusOr<internal::Launch> CudaProblem::LowerDecode(
     const PlannedDecode& decode, int set) const {
-  return internal::Lower(decode.plan, Args(set), backend_.profile(),
+  DecodeArgs args = Args(set);
+  args.shape.query_dtype = decode.plan.shape.query_dtype;  // PlanGather's
+  return internal::Lower(decode.plan, args, backend_.profile(),
                          ContextOf(decode));
 }
 
@@ -171,14 +173,11 @@ absl::StatusOr<TimedGraph> CudaProblem::CaptureGather(PlannedDecode& decode,
                                                       Cache cache) {
   const absl::Status begun = BeginStep(decode);
   if (!begun.ok()) return begun;
-  const DecodePlan& plan = decode.plan;
-  const InstanceConfig* instance = internal::ConfigOf(plan.instance);
+  const InstanceConfig* instance = internal::ConfigOf(decode.plan.instance);
   return TimedGraph::Capture(
       stream_, NumCalls(cache), [&](int call) -> absl::Status {
-        DecodeArgs args = Args(SetOf(cache, call));
-        args.shape.query_dtype = plan.shape.query_dtype;
         const absl::StatusOr<internal::Launch> launch =
-            internal::Lower(plan, args, backend_.profile(), ContextOf(decode));
+            LowerDecode(decode, SetOf(cache, call));
         if (!launch.ok()) return launch.status();
         const cudaError_t error =
             LaunchGather(*instance, launch->params, launch->starts_early,
