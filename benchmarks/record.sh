@@ -72,6 +72,14 @@ trap 'rm -rf "${scratch}"' EXIT
 # Each function adds sections to "${scratch}/sections" and returns 1 when one
 # of them failed.
 
+# Whether there is a GPU; where there is none, a section says so.
+needs_gpu() {  # <section>
+  [[ ${has_gpu} == 1 ]] && return
+  echo "not measured: no GPU" | section "$1"
+  no_gpu=1
+  return 1
+}
+
 record_tests() {
   local failed=0 program name log
   # The others are the same on every machine, and continuous integration's.
@@ -199,11 +207,7 @@ sanitize_all() {  # <tool>
 
 # The tools side by side, each in a scratch folder of its own.
 record_sanitizer() {
-  if [[ ${has_gpu} == 0 ]]; then
-    echo "not measured: no GPU" | section "all tools"
-    no_gpu=1
-    return 0
-  fi
+  needs_gpu "all tools" || return 0
   local failed=0 tool pid tools=(memcheck racecheck initcheck synccheck) pids=()
   PATH="${PATH}:/usr/local/cuda/bin"
   for tool in "${tools[@]}"; do
@@ -224,11 +228,7 @@ record_sanitizer() {
 }
 
 record_calibrate() {
-  if [[ ${has_gpu} == 0 ]]; then
-    echo "not measured: no GPU" | section "paged calibrate"
-    no_gpu=1
-    return 0
-  fi
+  needs_gpu "paged calibrate" || return 0
   local log="${scratch}/calibrate.log" profile="${scratch}/gpu.profile" result=0
   local begin=${EPOCHREALTIME/./}
   run_limited 120 "${log}" "${binaries}/apps/paged" calibrate \
@@ -242,11 +242,7 @@ record_calibrate() {
 }
 
 record_mutants() {
-  if [[ ${has_gpu} == 0 ]]; then
-    echo "not measured: no GPU" | section "mutants of the CUDA kernels"
-    no_gpu=1
-    return 0
-  fi
+  needs_gpu "mutants of the CUDA kernels" || return 0
   local log="${scratch}/mutants.log" folder="${binaries}" result=0
   if [[ -z ${folder} ]]; then
     folder="${scratch}/mutants"
