@@ -65,6 +65,9 @@ std::vector<BenchShape> GpuShapes() {
   for (int context_len : {128, 512, 1024, 4096, 16384, 131072}) {
     shapes.push_back(Uniform(1, context_len, 8, 4));
   }
+  // A last tile that is not whole, as most lengths leave one.
+  shapes.push_back(Uniform(1, 1000, 8, 4));
+  shapes.push_back(Uniform(8, 1000, 4, 2));
   shapes.push_back(Uniform(8, 1024, 8, 4));
   shapes.push_back(Uniform(16, 512, 8, 4));
   shapes.push_back(Uniform(16, 2048, 8, 4));

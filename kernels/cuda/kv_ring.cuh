@@ -48,9 +48,7 @@ class KvRing {
         tiles_ahead_(tiles_per_block_ == 0 ? 32 / kTileTokens : 32),
         lane_(static_cast<int>(threadIdx.x) % 32),
         ring_(SharedAddress(shared) +
-              threadIdx.x / 32 * (V::kStages * V::kStageBytes)),
-        has_whole_rows_(copies_.has_vectors() &&
-                        (kScatters || tiles_per_block_ != 0)) {
+              threadIdx.x / 32 * (V::kStages * V::kStageBytes)) {
     if constexpr (V::kIsGeneral) ZeroPadding();
     block_ids_ = LookUp(0);
     next_block_ids_ = LookUp(tiles_ahead_);
@@ -76,13 +74,13 @@ class KvRing {
           ring_ + stage_ * V::kStageBytes + t * V::kTileBytes;
       const int block = BlockAhead(issued_ + t);
       const int tile = InSequence(TileAt(issued_ + t));
-      if (!has_whole_rows_ || !IsAllVisible(tile)) {
-        copies_.IssueVisible(place, tile, block);
+      if (!copies_.has_chunks()) {
+        copies_.IssuePieces(place, tile, block);
       } else if (tiles_per_block_ != 0) {
         const int first_slot =
             (tile - BlockOf(tile) * tiles_per_block_) * kTileTokens;
-        copies_.IssueWhole(place, block, first_slot);
-      } else if constexpr (kScatters) {
+        copies_.IssueInBlock(place, tile, block, first_slot);
+      } else {
         copies_.IssueScattered(place, tile, block);
       }
     }
@@ -120,8 +118,6 @@ class KvRing {
 
  private:
   static constexpr int kTiles = V::kTilesPerStage;
-  // Rules leave no registers for IssueScattered.
-  static constexpr bool kScatters = !V::kIsGeneral;
 
   // What the products read of a row past its end is 0 in the query, and must
   // not be NaN here.
@@ -145,16 +141,6 @@ class KvRing {
   __device__ __forceinline__ int InSequence(int tile) const {
     if constexpr (V::kIsGeneral) return SequenceTile(item_, tile);
     return tile;
-  }
-
-  __device__ __forceinline__ bool IsAllVisible(int tile) const {
-    const int begin = tile * kTileTokens;
-    if constexpr (V::kIsGeneral) {
-      const VisibleTokens& visible = item_.visible;
-      return (begin >= visible.begin && begin <= visible.end - kTileTokens) ||
-             begin <= visible.sink_end - kTileTokens;
-    }
-    return begin <= item_.context_len - kTileTokens;
   }
 
   // The blocks of the warp's next tiles from the `first`-th on: a lane has that
@@ -196,8 +182,7 @@ class KvRing {
   int tiles_ahead_;      // whose blocks the lanes hold
   int lane_;
   uint32_t ring_;
-  bool has_whole_rows_;  // of pieces of 16 bytes, which it can copy whole
-  int block_ids_;        // LookUp's, and those after them
+  int block_ids_;  // LookUp's, and those after them
   int next_block_ids_;
   int issued_ = 0;  // tiles, those past the range included
   int stage_ = 0;   // that the next tile goes to

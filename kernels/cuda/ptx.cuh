@@ -31,20 +31,14 @@ __device__ __forceinline__ uint32_t SharedAddress(const void* shared) {
 }
 
 // Copies 16 bytes to shared memory without passing through registers; L1 is
-// bypassed, since a KV cache is read once.
-__device__ __forceinline__ void CopyAsync16(uint32_t shared,
-                                            const void* global) {
-  asm volatile(
-      "cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(shared),
-      "l"(global));
-}
-
-// The same; when `bytes` is 0 it reads nothing and writes zeros.
+// bypassed, since a KV cache is read once. When `bytes` is 0 it reads nothing
+// and writes zeros.
 __device__ __forceinline__ void CopyAsync16OrZero(uint32_t shared,
                                                   const void* global,
                                                   int bytes) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared),
-               "l"(global), "r"(bytes));
+  asm volatile(
+      "cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(shared),
+      "l"(global), "r"(bytes));
 }
 
 // The same for rows that begin at any multiple of 8 bytes, and for scales.

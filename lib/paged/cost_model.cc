@@ -163,28 +163,13 @@ double PlanPricer::BytesOfBusiestUnit(const DecodePlan& plan) {
           (last == 0 ? 0 : static_cast<double>(last) * KneeOf(plan, last)));
 }
 
-// A tile that is not whole is copied row by row, and a tile before it waits for
-// that (H200, 4 and 8 splits of 8 warps, which have two tiles a warp and one: 1
-// x 1024 with 8 kv heads of 4 q heads 5.5 and 5.7 us, 1 x 1000 with 8 of 3 6.5
-// and 6.0).
-double PlanPricer::PartialTileUs(const DecodePlan& plan) const {
-  constexpr double kUsPerPartialTile = 0.3;
-  const bool is_partial = plan.shape.expected_context_len % kTileTokens != 0;
-  const uint32_t round = shared_.tiles_per_round;
-  return is_partial && round > 0 &&
-                 TilesPerCta(shared_.expected_tiles, plan.num_splits) > round
-             ? kUsPerPartialTile
-             : 0;
-}
-
 void PlanPricer::SetGather(const DecodePlan& plan) {
   if (plan.partition == partition_ && plan.num_splits == num_splits_) return;
   SharedOf(plan);
   partition_ = plan.partition;
   num_splits_ = plan.num_splits;
   gather_ = {.memory = shared_.memory_bytes * RereadsOf(plan, *profile_),
-             .busiest_unit = BytesOfBusiestUnit(plan),
-             .partial_tile_us = PartialTileUs(plan)};
+             .busiest_unit = BytesOfBusiestUnit(plan)};
   // The longest sequence of a ragged batch ends alone.
   if (plan.shape.lengths == LengthSpread::kRagged &&
       plan.partition != Partition::kChunks) {
@@ -215,7 +200,6 @@ double PlanPricer::ReductionUs(Choice choice, std::size_t partial_bytes) const {
 
 double PlanPricer::TotalUs(const DecodePlan& plan, double gather_us) const {
   return LaunchUs(plan.starts_early, plan.waves) + gather_us +
-         gather_.partial_tile_us +
          ReductionUs({plan.partition, plan.num_splits, plan.reduction},
                      plan.workspace_bytes - plan.control_bytes);
 }

@@ -69,13 +69,11 @@ class PlanPricer {
 
  private:
   // Bytes that the whole device could read in the time that each limit of a
-  // gather takes, and the gather's microseconds; those that it waits for a tile
-  // that is not whole come on top.
+  // gather takes, and the gather's microseconds.
   struct Gather {
     double memory = 0;
     double busiest_unit = 0;
     double longest_sequence = 0;
-    double partial_tile_us = 0;
     double least_us = 0;
     double us = 0;        // 0: not computed yet
     double floor_us = 0;  // with the launch
@@ -101,7 +99,6 @@ class PlanPricer {
   double KneeOf(const DecodePlan& plan, int64_t ctas_at_once);
   double BytesPerCta(uint32_t sequence_tiles, int num_splits) const;
   double BytesOfBusiestUnit(const DecodePlan& plan);
-  double PartialTileUs(const DecodePlan& plan) const;
   double UsOf(double bytes) const { return bytes * us_per_byte_; }
   double LaunchUs(bool starts_early, double waves) const;
   double ReductionUs(Choice choice, std::size_t partial_bytes) const;
