@@ -103,11 +103,12 @@ break_kernels() {
   f=kernels/cuda/attend_range.cuh
   mutant "a scale of keys is lost" $f 's/p.scale_log2 \* HeadScale(p.key_scales, kv_head);/p.scale_log2;/'
   f=kernels/cuda/tile_copies.cuh
-  mutant "hidden tokens are read" $f 's/return Sees(item_.visible, position);/return true;/'
-  mutant "tokens past the context are read" $f 's/return position < item_.context_len;/return true;/'
+  mutant "hidden tokens are read" $f 's/Sees(item_.visible, position)/true/'
+  mutant "tokens past the context are read" $f 's/position < item_.context_len/true/'
   mutant "tiles begin at slot 0" $f 's/OffsetOf(view, block, first_slot + /OffsetOf(view, block, /'
   mutant "small blocks: values have the offsets of keys" $f 's/lane_ < kTileTokens ? p_.key : p_.value/p_.key/'
-  mutant "the second half of a chunk is lost" $f 's/elements >= 16 ? 8 : 0/0/'
+  mutant "the second half of a chunk is lost" $f 's/dims_left >= Layout::kChunkElements ? bytes : 0/0/'
+  mutant "the last visible token is not copied" $f 's/bits >> row \& 1/bits >> row + 1 \& 1/'
   f=kernels/cuda/kv_ring.cuh
   mutant "small blocks: every other tile has the blocks of the one before" $f 's/count % 2 \* kTileTokens + lane_ % kTileTokens/lane_ % kTileTokens/'
   mutant "small blocks: ids are looked up once in 32 tiles" $f 's/issued_ % tiles_ahead_ == 0/issued_ % 32 == 0/'
