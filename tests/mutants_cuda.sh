@@ -66,7 +66,8 @@ walk() {
 }
 
 # judge <program> <name>: a line of what the walk says of a mutant. Nothing but a
-# problem that came out wrong kills: a program that did not start says nothing.
+# problem that came out wrong, or an access that the GPU stopped at, kills: a
+# program that did not start says nothing.
 judge() {
   local log=$logs/$1 exit_code=0 begin=$SECONDS
   if [[ $1 == - ]]; then
@@ -78,6 +79,8 @@ judge() {
     echo "SURVIVED: $2"
   elif [[ $exit_code == 1 ]] && grep -q '^\[  FAILED  \]' "$log"; then
     echo "killed: $2 ($(grep -om 1 'PAGED_WALK_SEED=[0-9]*' "$log"), $((SECONDS - begin)) s)"
+  elif grep -q '^CUDA: an illegal memory access' "$log"; then
+    echo "killed: $2 (an illegal access, $((SECONDS - begin)) s)"
   else
     echo "exit code $exit_code, which says nothing: $2"
   fi

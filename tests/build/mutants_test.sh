@@ -60,12 +60,15 @@ check_verdicts() {
   program nvidia-smi <<< 'echo 9.0'
   program whole <<< 'echo "5 problems right, 1 empty"'
   program dead <<< 'echo "PAGED_WALK_SEED=7: of a batch"; echo "[  FAILED  ] Cuda/0"; exit 1'
+  program stray <<< 'echo "CUDA: an illegal memory access was encountered"; exit 134'
   program lame <<< 'echo "cannot open shared object"; exit 127'
   program mute <<< 'exit 1'
   program skipped <<< 'echo "[  SKIPPED ] Cuda/0"'
 
   expect 0 "3 of 3 mutants killed" "whole " "dead a" "dead b" "dead c"
   expect_line 'killed: b (PAGED_WALK_SEED=7, [0-9]* s)'
+  expect 0 "1 of 1 mutants killed" "whole " "stray a"
+  expect_line 'killed: a (an illegal access, [0-9]* s)'
   expect 1 "1 of 2 mutants killed" "whole " "whole one that lives" "dead b"
   expect_line "SURVIVED: one that lives"
   expect 1 "1 of 4 mutants killed" "whole " "lame a" "dead b" "- c" "mute d"
