@@ -101,23 +101,18 @@ HWY_NOINLINE void AttendChunk(const TokenRows<Kv>& keys,
 }
 
 // One step of one kv head against all rows. The first chunk of them fetches
-// `next`.
+// `ahead`.
 template <typename Kv>
 void AttendStep(const DecodeParams& p, const WorkItem& item, HeadStep<Kv> now,
-                HeadStep<Kv> next, int first_head, SimdScratch& scratch) {
+                const RowsAhead<Kv>& ahead, int first_head,
+                SimdScratch& scratch) {
   const int64_t kv_head = first_head + now.head;
-  const int64_t next_head = first_head + next.head;
-  const bool has_next = next.step != nullptr;
   TokenRows<Kv> keys{
-      now.step->num_tokens,          now.step->keys,
-      kv_head * p.key.head_stride,   has_next ? next.step->keys : nullptr,
-      next_head * p.key.head_stride, p.key_dim};
-  TokenRows<Kv> values{now.step->num_tokens,
-                       now.step->values,
-                       kv_head * p.value.head_stride,
-                       has_next ? next.step->values : nullptr,
-                       next_head * p.value.head_stride,
-                       p.value_dim};
+      now.step->num_tokens, now.step->keys,   kv_head * p.key.head_stride,
+      ahead.keys,           ahead.key_offset, p.key_dim};
+  TokenRows<Kv> values{
+      now.step->num_tokens, now.step->values,   kv_head * p.value.head_stride,
+      ahead.values,         ahead.value_offset, p.value_dim};
   const StepRules step_rules{p,
                              item,
                              now.step->positions,
@@ -157,6 +152,9 @@ void Attend(const DecodeParams& p, const WorkItem& item, int first_head,
   PackQueries<Kv>(scratch);
   if (HasSpanEnd(item)) scratch.ZeroPastValues();
   Turn<Kv> turns[2];
+  const bool is_in_order =
+      num_heads > 1 && !IsHeadMajor(p) && scratch.num_rows() >= kMinRowsInOrder;
+  RowsInOrder<Kv> in_order(p, first_head, num_heads);
   int tile_idx = item.first_tile;
   bool has_past = false;
   FindTurn(p, item, tile_idx, max_steps, turns[0]);
@@ -170,11 +168,14 @@ void Attend(const DecodeParams& p, const WorkItem& item, int first_head,
          --step) {
       fetched.Advance();
     }
+    int rank = 0;
     for (TurnCursor<Kv> at(now, nullptr, num_heads); !at.is_done();
-         at.Advance()) {
+         at.Advance(), fetched.Advance(), ++rank) {
       const HeadStep<Kv> step = at.get();
-      AttendStep(p, item, step, fetched.get(), first_head, scratch);
-      fetched.Advance();
+      const RowsAhead<Kv> ahead = is_in_order
+                                      ? in_order.Share(next, rank)
+                                      : RowsOf(p, fetched.get(), first_head);
+      AttendStep(p, item, step, ahead, first_head, scratch);
       if (step.step->ends_span) {
         EndSpan(step.head, scratch);
         has_past = true;
