@@ -36,10 +36,6 @@ int MergeRounds(const DecodePlan& plan) {
   return CeilDiv(plan.rows_per_item, std::max(1, plan.instance.warps)) - 1;
 }
 
-uint32_t TilesPerCta(uint32_t sequence_tiles, int num_splits) {
-  return CeilDiv(sequence_tiles, static_cast<uint32_t>(num_splits));
-}
-
 uint32_t TilesRead(const DecodeShape& shape, int context_len) {
   return static_cast<uint32_t>(NumTiles(TokensRead(shape, context_len)));
 }
@@ -135,7 +131,8 @@ double PlanPricer::KneeOf(const DecodePlan& plan, int64_t ctas_at_once) {
 // 3 splits of two rounds, 5.3 and 5.4 in 4 and 6 of one).
 double PlanPricer::BytesPerCta(uint32_t sequence_tiles, int num_splits) const {
   constexpr double kCostOfIdleWarps = 0.75;
-  const uint32_t tiles = TilesPerCta(sequence_tiles, num_splits);
+  const uint32_t tiles =
+      CeilDiv(sequence_tiles, static_cast<uint32_t>(num_splits));
   double tiles_worth = tiles;
   if (const uint32_t round = shared_.tiles_per_round; round > 0) {
     const uint32_t idle = CeilDiv(tiles, round) * round - tiles;
