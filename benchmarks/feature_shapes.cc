@@ -71,6 +71,10 @@ std::vector<BenchShape> FeatureShapes() {
   shapes.push_back(With(base, {.q_len = 8, .has_tree_masks = true}));
   shapes.push_back(
       With(Uniform(16, 16384, 8, 4), {.window = 512, .sink_tokens = 4}));
+  for (int q_len : {4, 8}) {
+    shapes.push_back(With(WithDType(base, DType::kFp8E4M3), {.q_len = q_len}));
+  }
+  shapes.push_back(With(WithDType(base, DType::kInt8), {.q_len = 8}));
   for (BenchShape& shape : DTypeShapes()) shapes.push_back(std::move(shape));
   return shapes;
 }

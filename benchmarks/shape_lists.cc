@@ -176,7 +176,9 @@ BenchShape OfUsualBlocks() { return Uniform(64, 4096, 8, 4); }
 }  // namespace
 
 bool VariesBlocks(const BenchShape& shape) {
-  return DifferInBlocksAlone(shape, OfUsualBlocks());
+  BenchShape without_rules = shape;
+  without_rules.rules = {};
+  return DifferInBlocksAlone(without_rules, OfUsualBlocks());
 }
 
 std::vector<BenchShape> CliffShapes() {
@@ -184,12 +186,16 @@ std::vector<BenchShape> CliffShapes() {
   for (int num_seqs = 1; num_seqs <= 256; ++num_seqs) {
     shapes.push_back(Uniform(num_seqs, 2048, 8, 4));
   }
-  for (int block_size : {1, 8, 16, 32, 64, 128, 256}) {
-    for (bool is_ordered : {false, true}) {
-      BenchShape shape = OfUsualBlocks();
-      shape.block_size = block_size;
-      shape.has_ordered_blocks = is_ordered;
-      shapes.push_back(std::move(shape));
+  // Rules have kernels of their own.
+  for (float soft_cap : {0.0f, 50.0f}) {
+    for (int block_size : {1, 8, 16, 32, 64, 128, 256}) {
+      for (bool is_ordered : {false, true}) {
+        BenchShape shape = OfUsualBlocks();
+        shape.rules.soft_cap = soft_cap;
+        shape.block_size = block_size;
+        shape.has_ordered_blocks = is_ordered;
+        shapes.push_back(std::move(shape));
+      }
     }
   }
   return shapes;

@@ -53,10 +53,10 @@ mutants_prepare() {
   sed -i -e '/^  AppendSmall<InstanceKind::kCudaCores/d' \
     -e 's/^         ElementKind::kE4M3, ElementKind::kE5M2, ElementKind::kInt8>/         ElementKind::kE4M3>/' \
     -e 's/^\(  Append<.*ElementKind::kF16,\) ElementKind::kBF16,/\1/' \
-    -e '/^  Append<InstanceKind::kGeneral, kWideRows/{N;s/,\n.*/>(kernels);/}' \
     "$work/whole/kernels/cuda/decode_registry.cc"
   for family in F16,Plain,8 F16,Plain,16 F16,General,8 F16,General,16 F16,General,32 \
-    E4M3,Plain,8 E4M3,Plain,16 E4M3,General,8 E4M3,General,16 F32,CudaCores,8; do
+    E4M3,Plain,8 E4M3,Plain,16 E4M3,General,8 E4M3,General,16 E4M3,General,32 \
+    F32,CudaCores,8; do
     IFS=, read -r element kind rows <<< "$family"
     file=kernels/cuda/instances_$((count++ % jobs)).cu
     [[ -e $work/whole/$file ]] || sources+=("$file")
@@ -89,6 +89,7 @@ break_kernels() {
   mutant "the beginning of what is seen is not masked" $f 's/begin < seen_begin_ || begin + kTileTokens/begin + kTileTokens/'
   mutant "a cap is not applied" $f 's/if (rules.soft_cap_log2 != 0.0f) {/if (false) {/'
   mutant "a bias alone is not applied" $f 's/^ *p.rules.bias != nullptr;/false;/'
+  mutant "tokens have the first one's bias" $f 's/LoadSharedFloat(biases + Layout::Place(i) \* 4)/LoadSharedFloat(biases)/'
   f=kernels/cuda/reduce_row.cuh
   mutant "partials are added without weights" $f 's/AddWeighted(weight, sums\[i\]/AddWeighted(1.0f, sums[i]/'
   mutant "splits past the first eight are lost" $f 's/first < min(32, parts.count - batch)/first < min(kSplitsAtOnce, parts.count - batch)/'

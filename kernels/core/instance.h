@@ -59,11 +59,12 @@ struct InstanceConfig {
 
   // Tiles of a stage: as many bytes of small elements as of others, since it
   // is by the stage that a warp waits and looks for a new maximum.
-  static constexpr int TilesPerStage(int element_bytes, int key_dim) {
-    return element_bytes == 1 && key_dim <= 128 ? 2 : 1;
+  static constexpr int TilesPerStage(int element_bytes, int key_dim,
+                                     int max_rows) {
+    return element_bytes == 1 && key_dim <= 128 && max_rows <= kMmaRows ? 2 : 1;
   }
   constexpr int tiles_per_stage() const {
-    return TilesPerStage(BytesOf(element), key_dim);
+    return TilesPerStage(BytesOf(element), key_dim, max_rows);
   }
 
   // A row in shared memory: whole groups of the eight 16-byte chunks that its
@@ -83,8 +84,13 @@ struct InstanceConfig {
            scale_bytes();
   }
   constexpr int stage_bytes() const { return tiles_per_stage() * tile_bytes(); }
+  // Biases of a tile's tokens, which lie behind the tiles of all warps.
+  constexpr int bias_bytes() const {
+    return is_general() && has_tensor_cores() ? kTileTokens * 4 : 0;
+  }
   constexpr int ring_bytes() const {
-    return shape.warps * shape.stages * stage_bytes();
+    return shape.warps * shape.stages *
+           (stage_bytes() + tiles_per_stage() * bias_bytes());
   }
   // Floats from a row that a warp leaves for the merge to the next: the padding
   // puts what its lanes store at once into different banks.
@@ -207,6 +213,8 @@ constexpr void VisitOf8Bits(ElementKind element, const Visit& visit) {
   VisitShapes(general, {64, 64}, kFew, visit);
   VisitShapes(general, {128, 128}, kFew, visit);
   VisitShapes(general, {256, 256}, kOne, visit);
+  const Family wide = {element, InstanceKind::kGeneral, kWideRows};
+  VisitShapes(wide, {128, 128}, kFew, visit);
 }
 
 template <typename Visit>

@@ -22,8 +22,10 @@ inline constexpr float kLn2 = 0.69314718055994530942f;
 
 // The default value is the empty set.
 struct SoftmaxState {
-  float max_log2 = -INFINITY;  // largest score, base 2
-  float sum = 0.0f;            // sum of exp2(score - max_log2)
+  // The largest score, base 2, or one near it: any will do that keeps the sum
+  // in the range of numbers.
+  float max_log2 = -INFINITY;
+  float sum = 0.0f;  // sum of exp2(score - max_log2)
 };
 
 // A state nothing was pushed into, or only scores of minus infinity. NaN

@@ -10,9 +10,9 @@
 //         merge.
 //
 // Invariant of the loop: for each row, `max` is the largest score of the
-// warp's tiles so far, `sum` and `values` are the sums of exp2(score - max)
-// and of the same times V. The maximum never falls, so the weights that go to
-// the tensor cores in 16 bits never exceed 1.
+// warp's tiles so far, or up to kMaxSlack below it; `sum` and `values` are the
+// sums of exp2(score - max) and of the same times V. The maximum never falls,
+// so the weights that go to the tensor cores in 16 bits never exceed 256.
 #ifndef PAGED_KERNELS_CUDA_ATTEND_RANGE_CUH_
 #define PAGED_KERNELS_CUDA_ATTEND_RANGE_CUH_
 
@@ -62,10 +62,13 @@ class WarpRange {
   // Takes in the stage that the ring has waited for.
   __device__ __forceinline__ void Attend(const KvRing<V>& ring) {
     Scores scores[kTiles][kGroups] = {};
+    TokenScales<Layout> value_scales[kTiles];
 #pragma unroll
     for (int t = 0; t < kTiles; ++t) {
       if (ring.Has(t)) {
-        Score(ring.At(t), scores[t]);
+        if (HasScales(p_.value_scales))
+          value_scales[t].Load(ring.At(t).scales + kTileTokens * 4);
+        Score(ring.At(t), value_scales[t], scores[t]);
       } else {
 #pragma unroll
         for (int g = 0; g < kGroups; ++g) MaskAll<Layout>(scores[t][g]);
@@ -78,7 +81,7 @@ class WarpRange {
 #pragma unroll
     for (int t = 0; t < kTiles; ++t) {
       if (!ring.Has(t)) break;
-      AddValues(ring.At(t), scores[t]);
+      AddValues(ring.At(t), value_scales[t], scores[t]);
     }
   }
 
@@ -108,6 +111,7 @@ class WarpRange {
   }
 
   __device__ __forceinline__ void Score(const Tile& tile,
+                                        const TokenScales<Layout>& value_scales,
                                         Scores (&scores)[kGroups]) {
     if (IsFull(p_.key_dim, V::kKeyDim)) {
       Math::Score(query_, tile.keys, V::kKeyDim, scores);
@@ -119,27 +123,21 @@ class WarpRange {
       Scale<Layout>(scales_[g], scores[g]);
       if (HasScales(p_.key_scales))
         ScaleByToken<Layout>(tile.scales, scores[g]);
-      rules_.Apply(tile.index, g, scores[g]);
+      rules_.Apply(tile.index, g, tile.biases, scores[g]);
       if (HasScales(p_.value_scales)) {
-        AddExponents(ValueScales(tile), scores[g]);
+        AddExponents(value_scales, scores[g]);
       }
     }
   }
 
-  __device__ __forceinline__ TokenScales<Layout> ValueScales(
-      const Tile& tile) const {
-    TokenScales<Layout> scales;
-    scales.Load(tile.scales + kTileTokens * 4);
-    return scales;
-  }
-
-  __device__ __forceinline__ void AddValues(const Tile& tile,
-                                            const Scores (&scores)[kGroups]) {
+  __device__ __forceinline__ void AddValues(
+      const Tile& tile, const TokenScales<Layout>& value_scales,
+      const Scores (&scores)[kGroups]) {
     uint32_t weights[kGroups][Layout::kWeightWords];
 #pragma unroll
     for (int g = 0; g < kGroups; ++g) {
       if (HasScales(p_.value_scales)) {
-        WeighScaled<Layout, Element>(scores[g], ValueScales(tile), rows_[g],
+        WeighScaled<Layout, Element>(scores[g], value_scales, rows_[g],
                                      weights[g]);
       } else {
         Weigh<Layout, Element>(scores[g], rows_[g], weights[g]);

@@ -89,7 +89,9 @@ struct DecodeInstance {
   static constexpr int kRowGroups = kMaxRows / Layout::kRows;
   static constexpr int kTilesPerStage = kConfig.tiles_per_stage();
   static constexpr int kTileBytes = kConfig.tile_bytes();
+  static_assert(kTileBytes % 128 == 0, "TileLayout::Move must not carry");
   static constexpr int kStageBytes = kConfig.stage_bytes();
+  static constexpr int kBiasBytes = kConfig.bias_bytes();
   static constexpr int kWarpMergeBytes = kConfig.warp_merge_bytes();
   static constexpr int kWorkBytes = kConfig.work_bytes();
   static constexpr int kSharedBytes = kConfig.shared_bytes();

@@ -27,8 +27,7 @@ std::vector<DecodeKernel> AllFamilies() {
   AppendSmall<InstanceKind::kPlain, kMmaRows>(kernels);
   AppendSmall<InstanceKind::kGeneral, kNarrowRows>(kernels);
   AppendSmall<InstanceKind::kGeneral, kMmaRows>(kernels);
-  Append<InstanceKind::kGeneral, kWideRows, ElementKind::kF16,
-         ElementKind::kBF16>(kernels);
+  AppendSmall<InstanceKind::kGeneral, kWideRows>(kernels);
   AppendSmall<InstanceKind::kCudaCores, kNarrowRows>(kernels);
   Append<InstanceKind::kCudaCores, kNarrowRows, ElementKind::kF32>(kernels);
   return kernels;

@@ -66,7 +66,7 @@ cudaError_t LaunchGatherOf(const DecodeParams& p, bool starts_early,
 constexpr bool HaveOneRing(const InstanceConfig& a, const InstanceConfig& b) {
   return BytesOf(a.element) == BytesOf(b.element) && a.kind == b.kind &&
          a.key_dim == b.key_dim && a.value_dim == b.value_dim &&
-         a.shape == b.shape;
+         a.shape == b.shape && a.tiles_per_stage() == b.tiles_per_stage();
 }
 
 // The first instance of each ring: bytes are bytes, and rows of Q do not

@@ -25,13 +25,14 @@ template <IsDecodeInstance V>
 class KvRing {
  public:
   // A tile that has arrived: its number in the sequence, and the shared
-  // addresses of its keys, its values and, where each token has its own, the
-  // scales [2, kTileTokens] of both.
+  // addresses of its keys, its values and, where there are any, the scales
+  // [2, kTileTokens] and the biases [kTileTokens] of its tokens.
   struct Tile {
     int index;
     uint32_t keys;
     uint32_t values;
     uint32_t scales;
+    uint32_t biases;
   };
 
   __device__ KvRing(const DecodeParams& p, const WorkItem& item, int kv_head,
@@ -83,6 +84,9 @@ class KvRing {
       } else {
         copies_.IssueScattered(place, tile, block);
       }
+      if constexpr (V::kIsGeneral) {
+        copies_.IssueBiases(BiasesAt(stage_, t), tile);
+      }
     }
     CommitCopies();  // an empty group keeps the count of groups in step
     issued_ += kTiles;
@@ -107,7 +111,8 @@ class KvRing {
     // The stage that comes next in the ring is the one filled first.
     const uint32_t place = ring_ + stage_ * V::kStageBytes + t * V::kTileBytes;
     return {InSequence(TileAt(issued_ - V::kStages * kTiles + t)), place,
-            place + V::Keys::kTileBytes, place + TileCopies<V>::kScaleOffset};
+            place + V::Keys::kTileBytes, place + TileCopies<V>::kScaleOffset,
+            BiasesAt(stage_, t)};
   }
 
   // Gives the stage of the last Wait back.
@@ -118,6 +123,14 @@ class KvRing {
 
  private:
   static constexpr int kTiles = V::kTilesPerStage;
+
+  // Behind the rings of all warps.
+  __device__ __forceinline__ uint32_t BiasesAt(int stage, int t) const {
+    constexpr int kRing = V::kStages * V::kStageBytes;
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    return ring_ + (V::kWarps - warp) * kRing +
+           ((warp * V::kStages + stage) * kTiles + t) * V::kBiasBytes;
+  }
 
   // What the products read of a row past its end is 0 in the query, and must
   // not be NaN here.

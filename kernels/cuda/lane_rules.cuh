@@ -17,7 +17,7 @@ class TailRule {
                                       int)
       : context_len_(item.context_len) {}
 
-  __device__ __forceinline__ void Apply(int tile, int,
+  __device__ __forceinline__ void Apply(int tile, int, uint32_t,
                                         Scores<Layout>& scores) const {
     const int live = context_len_ - tile * kTileTokens;
     if (live >= kTileTokens) return;
@@ -64,11 +64,12 @@ class LaneRules {
   }
 
   // Turns the scaled scores of a tile into those that the softmax takes: rule
-  // by rule, as each is on or off for all of them.
-  __device__ __forceinline__ void Apply(int tile, int group,
+  // by rule, as each is on or off for all of them. `biases` [kTileTokens] lie
+  // in shared memory, if there are any.
+  __device__ __forceinline__ void Apply(int tile, int group, uint32_t biases,
                                         Scores<Layout>& scores) const {
     const int begin = tile * kTileTokens;
-    if (changes_scores_) Change(begin, group, scores);
+    if (changes_scores_) Change(begin, group, biases, scores);
     if (begin < seen_begin_ || begin + kTileTokens > seen_end_) {
       ForEach(begin, group, scores,
               [](const RowRules& row, int position, float score) {
@@ -78,7 +79,7 @@ class LaneRules {
   }
 
  private:
-  __device__ __forceinline__ void Change(int begin, int group,
+  __device__ __forceinline__ void Change(int begin, int group, uint32_t biases,
                                          Scores<Layout>& scores) const {
     const ScoreRules& rules = p_.rules;
     if (rules.soft_cap_log2 != 0.0f) {
@@ -93,13 +94,22 @@ class LaneRules {
                                    static_cast<float>(position - row.position);
               });
     }
-    if (rules.bias != nullptr) {
-      ForEach(begin, group, scores,
-              [](const RowRules& row, int position, float score) {
-                // What nobody sees may be past the end of the biases.
-                return Sees(row, position) ? score + row.bias[position] * kLog2E
-                                           : score;
-              });
+    if (rules.bias != nullptr) AddBiases(biases, scores);
+  }
+
+  static __device__ __forceinline__ void AddBiases(uint32_t biases,
+                                                   Scores<Layout>& scores) {
+    float biases_log2[Layout::kTokens];
+#pragma unroll
+    for (int i = 0; i < Layout::kTokens; ++i) {
+      biases_log2[i] = LoadSharedFloat(biases + Layout::Place(i) * 4) * kLog2E;
+    }
+#pragma unroll
+    for (int n = 0; n < Layout::kParts; ++n) {
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        scores[n][j] += biases_log2[Layout::TokenOf(n, j)];
+      }
     }
   }
 
@@ -127,8 +137,8 @@ class LaneRules {
 
 // The scales of a tile's values, where each token has its own, as powers of two
 // and signs. They join the scores, so that the weights which go to the tensor
-// cores never exceed 1, and leave the sum of the weights again: the maximum is
-// then that of score plus exponent, for the sum too.
+// cores stay in the range of 16 bits, and leave the sum of the weights again:
+// the maximum is then that of score plus exponent, for the sum too.
 template <typename Layout>
 struct TokenScales {
   float exponents[Layout::kTokens];
@@ -138,7 +148,7 @@ struct TokenScales {
 #pragma unroll
     for (int i = 0; i < Layout::kTokens; ++i) {
       values[i] = LoadSharedFloat(scales + Layout::Place(i) * 4);
-      const float exponent = log2f(fabsf(values[i]));
+      const float exponent = __log2f(fabsf(values[i]));
       // Of zero, a number that leaves next to nothing; NaN stays.
       exponents[i] = exponent < -126.0f ? -126.0f : exponent;
     }

@@ -86,13 +86,16 @@ struct NarrowByteMath {
   using Values = typename V::Values;
   using Scores = paged::Scores<typename V::Layout>;
 
+  static __device__ __forceinline__ int QueryOffset(int row, int dim) {
+    const int lane = row * 4 + dim / 16 % 4;
+    const int word = dim % 4 / 2;
+    return StepOffset(ByteMath<V>::StepOf(dim), lane) + word * 4;
+  }
+
   static __device__ __forceinline__ void LoadQuery(uint32_t (&part)[2],
                                                    uint32_t query, int, int k) {
-    const int lane = ThisLane();
-    const int dim = k / 4 * 64 + lane % 4 * 16 + k % 4 * 4;
     const uint2 words =
-        LoadShared8(query + V::Query::Offset(lane / 4, dim / 8) +
-                    static_cast<uint32_t>(dim % 8 * 2));
+        LoadShared8(query + static_cast<uint32_t>(StepOffset(k, ThisLane())));
     part[0] = words.x;
     part[1] = words.y;
   }
@@ -154,6 +157,11 @@ struct NarrowByteMath {
       *reinterpret_cast<float2*>(line + i * 16) = {values[i][half],
                                                    values[i][half + 2]};
     }
+  }
+
+ private:
+  static __device__ __forceinline__ int StepOffset(int step, int lane) {
+    return (step * 32 + lane) * 8;
   }
 };
 

@@ -1,5 +1,6 @@
 // The query on its way to the tensor cores: an item's rows in shared memory,
-// [kMaxRows, key_dim] of 16 bits, swizzled like a tile; rows and dimensions
+// [kMaxRows, key_dim] of 16 bits, swizzled like a tile, or over byte elements
+// in the order of the products (ByteMath::QueryOffset); rows and dimensions
 // that are not there become zeros.
 #ifndef PAGED_KERNELS_CUDA_QUERY_TILE_CUH_
 #define PAGED_KERNELS_CUDA_QUERY_TILE_CUH_
@@ -99,8 +100,8 @@ class QueryRows {
         const int dim = (i * 32 + lane) * 2;
         if (dim >= V::kKeyDim) break;
         const float2 x = ToFloats<ElementKind::kBF16>(bits_[r][i]);
-        *reinterpret_cast<uint32_t*>(
-            shared + Layout::Offset(RowOf(r), dim / 8) + dim % 8 * 2) =
+        *reinterpret_cast<uint32_t*>(shared +
+                                     TileMath<V>::QueryOffset(RowOf(r), dim)) =
             is_fp16 ? bits_[r][i]
                     : DeviceElement<ElementKind::kF16>::Pack(x.x * inverse,
                                                              x.y * inverse);

@@ -61,8 +61,14 @@ __device__ __forceinline__ void MaskAll(Scores<Layout>& scores) {
   }
 }
 
-// Raises the maxima of a row group to those of the tiles, and rescales what was
-// accumulated where they grew: after a few tiles they seldom do.
+// By how much scores may exceed a row's maximum, base 2, before it is raised:
+// weights of 256 are as exact in 16 bits as those of 1, and few scores exceed
+// the first tile's by so much.
+inline constexpr float kMaxSlack = 8.0f;
+
+// Raises the maxima of a row group where those of the tiles exceed them by more
+// than the slack, and rescales what was accumulated. Each row by itself, so
+// that its bits do not depend on others.
 template <typename Layout, int kTiles, int kGroups, int kColumns>
 __device__ __forceinline__ void RaiseMax(
     const Scores<Layout> (&scores)[kTiles][kGroups], int group, RowPair& rows,
@@ -84,14 +90,13 @@ __device__ __forceinline__ void RaiseMax(
     tile_max[half] = OverSharers<Layout>(
         tile_max[half], [](float a, float b) { return fmaxf(a, b); });
   }
-  if (!__any_sync(kAllLanes,
-                  tile_max[0] > rows.max[0] || tile_max[1] > rows.max[1])) {
-    return;
-  }
+  const bool rises[2] = {tile_max[0] > rows.max[0] + kMaxSlack,
+                         tile_max[1] > rows.max[1] + kMaxSlack};
+  if (!__any_sync(kAllLanes, rises[0] || rises[1])) return;
   float keep[2];
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    const float max = fmaxf(rows.max[half], tile_max[half]);
+    const float max = rises[half] ? tile_max[half] : rows.max[half];
     const float safe_max = max == -INFINITY ? 0.0f : max;
     keep[half] = Exp2(rows.max[half] - safe_max);
     rows.max[half] = max;

@@ -98,6 +98,19 @@ class TileCopies {
     IssueScales(place, block, slot, visible);
   }
 
+  // The biases of a tile's tokens, to `target` [kTileTokens], if there are any.
+  // On their way with the tile, since scores that wait for memory cost a tile
+  // its time again. What nobody sees may be past the end of the biases.
+  __device__ __forceinline__ void IssueBiases(uint32_t target, int tile) const {
+    if (p_.rules.bias == nullptr) return;
+    const uint32_t visible = VisibleRows(tile);
+    if (lane_ >= kTileTokens) return;
+    CopyAsync4OrZero(target + lane_ * 4,
+                     p_.rules.bias + item_.table_row * p_.rules.bias_stride +
+                         tile * kTileTokens + lane_,
+                     (visible >> lane_ & 1) != 0 ? 4 : 0);
+  }
+
  private:
   // Rows of bytes need not begin at a multiple of 16 of them, nor end there.
   static __device__ __forceinline__ bool HasChunks(const DecodeParams& p) {

@@ -143,23 +143,26 @@ struct ByteMath {
   using Scores = paged::Scores<typename V::Layout>;
 
   // Step k covers bytes k % 4 * 4 and the next three of chunks k / 4 * 4 and
-  // the next three, one of each lane of a row.
+  // the next three, one of each lane of a row. In shared memory the query lies
+  // as lanes load it, the four words of a step side by side: rows would take
+  // four loads that meet in the banks, and as many moves of registers.
+  static __device__ __forceinline__ int QueryOffset(int row, int dim) {
+    const int lane = row % 8 * 4 + dim / 16 % 4;
+    const int word = dim % 4 + row / 8 % 2;
+    return StepOffset(row / kMmaRows, StepOf(dim), lane) + word * 4;
+  }
+  static __device__ __forceinline__ int StepOf(int dim) {
+    return dim / 64 * 4 + dim % 16 / 4;
+  }
+
   static __device__ __forceinline__ void LoadQuery(uint32_t (&part)[4],
                                                    uint32_t query, int group,
                                                    int k) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
-    const int dim = k / 4 * 64 + lane % 4 * 16 + k % 4 * 4;
-    // Half of a chunk of eight elements.
-    const uint32_t place =
-        V::Query::Move(query + V::Query::Offset(lane / 4, dim / 8),
-                       group * kMmaRows, 0) +
-        static_cast<uint32_t>(dim % 8 * 2);
-    const uint2 upper = LoadShared8(place);
-    const uint2 lower = LoadShared8(V::Query::Move(place, 8, 0));
-    part[0] = upper.x;
-    part[1] = lower.x;
-    part[2] = upper.y;
-    part[3] = lower.y;
+    const uint4 words =
+        LoadShared16(query + static_cast<uint32_t>(StepOffset(group, k, lane)));
+#pragma unroll
+    for (int i = 0; i < 4; ++i) part[i] = WordOf(words, i);
   }
 
   template <typename QueryPart>
@@ -179,20 +182,24 @@ struct ByteMath {
       }
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
+        HalfPairs pairs[2];
 #pragma unroll
         for (int n = 0; n < 2; ++n) {
-          const HalfPairs pairs = ToHalves<V::kElement>(WordOf(chunks[n], i));
+          pairs[n] = ToHalves<V::kElement>(WordOf(chunks[n], i));
+        }
 #pragma unroll
-          for (int g = 0; g < V::kRowGroups; ++g) {
-            uint32_t part[4];
-            query(part, g, h * 4 + i);
-            Element::Multiply((i % 2 == 0 ? scores[g] : odd[g])[n], part,
-                              pairs.low, pairs.high);
+        for (int g = 0; g < V::kRowGroups; ++g) {
+          uint32_t part[4];
+          query(part, g, h * 4 + i);
+          Scores& sums = kHasOdd && i % 2 == 1 ? odd[g] : scores[g];
+#pragma unroll
+          for (int n = 0; n < 2; ++n) {
+            Element::Multiply(sums[n], part, pairs[n].low, pairs[n].high);
           }
         }
       }
     }
-    WordMath<V>::Add(scores, odd);
+    if (kHasOdd) WordMath<V>::Add(scores, odd);
   }
 
   // values[g][2 i] and values[g][2 i + 1]: of dimensions i * 16 + lane % 4 * 4
@@ -233,6 +240,16 @@ struct ByteMath {
       *reinterpret_cast<float4*>(line + i * 16) = {
           even[half * 2], odd[half * 2], even[half * 2 + 1], odd[half * 2 + 1]};
     }
+  }
+
+ private:
+  // Two chains of products, as in WordMath; two row groups are two already, and
+  // lack the registers.
+  static constexpr bool kHasOdd = V::kRowGroups == 1;
+
+  static __device__ __forceinline__ int StepOffset(int group, int step,
+                                                   int lane) {
+    return ((group * (V::kKeyDim / 16) + step) * 32 + lane) * 16;
   }
 };
 

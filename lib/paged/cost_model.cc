@@ -23,7 +23,8 @@ Int CeilDiv(Int a, Int b) {
 int TilesPerRound(const DecodePlan& plan) {
   return plan.instance.warps *
          InstanceConfig::TilesPerStage(SizeOf(plan.shape.kv_dtype),
-                                       plan.instance.head_dim);
+                                       plan.instance.head_dim,
+                                       plan.instance.max_rows);
 }
 
 // The warps of the last CTA to arrive merge a row each, then the next: rounds

@@ -19,8 +19,12 @@ namespace {
 // 53 in e4m3).
 double SlownessOf(const Instance& instance) {
   if (instance.on_cuda_cores) return 12;
-  if (instance.max_rows > kMmaRows) return 3;
-  if (SizeOf(instance.kv_dtype) == 1) return 2;
+  const bool is_wide = instance.max_rows > kMmaRows;
+  if (SizeOf(instance.kv_dtype) == 1) {
+    if (is_wide) return 5.5;
+    return instance.is_general && instance.max_rows == kMmaRows ? 3.5 : 2;
+  }
+  if (is_wide) return 3;
   return instance.is_general ? 1.2 : 1;
 }
 
@@ -86,7 +90,8 @@ double ComputeKnee(const DecodePlan& plan, const DeviceProfile& profile,
   // A CPU thread's loads are not counted; all threads together saturate it.
   if (profile.kind == DeviceKind::kCpu) return profile.knee_units;
   const int tiles = InstanceConfig::TilesPerStage(SizeOf(plan.shape.kv_dtype),
-                                                  plan.instance.head_dim);
+                                                  plan.instance.head_dim,
+                                                  plan.instance.max_rows);
   const double stage_bytes =
       static_cast<double>(kTileTokens * tiles) * BytesPerToken(plan.shape);
   const double bytes_at_work =

@@ -73,9 +73,11 @@ TEST(InstanceClassesTest, EachShapeHasAnInstance) {
 
 // Of 134 MB and more, no second row tile is to read them again.
 TEST(InstanceClassesTest, ManyRowsOfLargeCachesShareTheirTiles) {
-  const auto rows_of = [](int num_seqs, int q_len, int context_len = 32768) {
+  const auto rows_of = [](int num_seqs, int q_len, int context_len = 32768,
+                          DType kv_dtype = DType::kF16) {
     DecodeShape shape = ShapeOf({num_seqs, 8, 4, context_len});
     shape.q_len = q_len;
+    shape.kv_dtype = kv_dtype;
     return MakePlan(ValidateShape(shape).value(), H200Profile(), {})
         .value()
         .rows_per_item;
@@ -84,6 +86,11 @@ TEST(InstanceClassesTest, ManyRowsOfLargeCachesShareTheirTiles) {
   EXPECT_EQ(rows_of(16, 8), 32);
   EXPECT_EQ(rows_of(1, 8), 32);
   EXPECT_EQ(rows_of(1, 8, 16384), 16);
+  for (DType bytes : {DType::kFp8E4M3, DType::kFp8E5M2, DType::kInt8}) {
+    EXPECT_EQ(rows_of(64, 4, 2048, bytes), 16);
+    EXPECT_EQ(rows_of(64, 8, 2048, bytes), 32);
+    EXPECT_EQ(rows_of(1, 8, 16384, bytes), 16);
+  }
 }
 
 TEST(InstanceClassesTest, AForcedInstanceIsTakenOrRefused) {
