@@ -68,9 +68,10 @@ ToHalves<ElementKind::kInt8>(uint32_t bytes) {
     const __half2 x = __hsub2(*reinterpret_cast<const __half2*>(&bits), offset);
     return *reinterpret_cast<const uint32_t*>(&x);
   };
-  const uint32_t moved = bytes ^ 0x80808080u;
-  return {convert(__byte_perm(moved, 0x64646464u, 0x4140)),
-          convert(__byte_perm(moved, 0x64646464u, 0x4342))};
+  // By immediates: one register more, and 32 rows would spill.
+  constexpr uint32_t kOf1152 = 0x64806480;
+  return {convert(__byte_perm(bytes, 0, 0x4140) ^ kOf1152),
+          convert(__byte_perm(bytes, 0, 0x4342) ^ kOf1152)};
 }
 
 }  // namespace paged
