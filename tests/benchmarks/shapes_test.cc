@@ -8,7 +8,7 @@
 #include <limits>
 #include <set>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "benchmarks/sample_oracle.h"
@@ -111,18 +111,20 @@ TEST(BenchShapesTest, InvariantShapesAreAmongTheOthers) {
 TEST(BenchShapesTest, CliffsAreEveryBatchAndEveryBlockSizeInBothOrders) {
   std::set<std::string> names;
   std::set<int> batches;
-  std::set<std::pair<int, bool>> blocks;
+  std::set<std::tuple<int, bool, bool>> blocks;
   for (const BenchShape& shape : CliffShapes()) {
     names.insert(ShapeName(shape));
     if (shape.max_context_len() == 2048) batches.insert(shape.num_seqs());
     if (shape.max_context_len() == 4096) {
-      blocks.insert({shape.block_size, shape.has_ordered_blocks});
+      EXPECT_TRUE(VariesBlocks(shape)) << ShapeName(shape);
+      const bool has_rules = shape.rules != BenchRules{};
+      blocks.insert({shape.block_size, shape.has_ordered_blocks, has_rules});
     }
   }
-  EXPECT_EQ(names.size(), 256u + 14u);
+  EXPECT_EQ(names.size(), 256u + 28u);
   EXPECT_EQ(batches.size(), 256u);
   EXPECT_EQ(*batches.rbegin(), 256);
-  EXPECT_EQ(blocks.size(), 14u);
+  EXPECT_EQ(blocks.size(), 28u);
 }
 
 TEST(BenchShapesTest, OrderedBlocksAreNeighboursAndShuffledOnesAreNot) {
